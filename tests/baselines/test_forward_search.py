@@ -112,16 +112,13 @@ def test_long_horizon_without_branching() -> None:
 
 
 def test_discount_and_start() -> None:
-    class Drawn(Table):
-        def initial_state(self) -> Any:
-            return vulcan.Start(
-                {
-                    "calm": [Outcome(0.5, 0.0, 0), Outcome(0.5, 1.0, 1)],
-                    "bold": [Outcome(0.8, 4.0, 1), Outcome.failure(0.2, 1.0)],
-                }
-            )
-
-    table = Drawn({s: {"go": [Outcome(1.0, 2.0, s)]} for s in (0, 1)}, horizon=2, discount=0.5)
+    start = vulcan.Start(
+        {
+            "calm": [Outcome(0.5, 0.0, 0), Outcome(0.5, 1.0, 1)],
+            "bold": [Outcome(0.8, 4.0, 1), Outcome.failure(0.2, 1.0)],
+        }
+    )
+    table = Table({s: {"go": [Outcome(1.0, 2.0, s)]} for s in (0, 1)}, 2, 0.5, start)
     # The initial action uses no step and no discount: two steps follow, worth 2 + 0.5 * 2.
     calm = search(table, 0.1)
     assert calm.certificate.reward == pytest.approx(0.5 + 3.0)

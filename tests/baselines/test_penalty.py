@@ -32,23 +32,6 @@ def test_no_penalty_finds_the_best_of_three_actions() -> None:
     assert "of which 500 satisfy the bound" in result.explanation
 
 
-@pytest.mark.parametrize(
-    "solver",
-    [
-        vulcan.Vulcan(),
-        vulcan.ForwardSearch(),
-        vulcan.Pareto(),
-        vulcan.baselines.IntegerProgram(),
-        None,
-    ],
-    ids=str,
-)
-def test_others_find_the_best_of_three_actions(solver: object) -> None:
-    result = vulcan.solve(THREE, solver)
-    assert result.certificate.reward == pytest.approx(6)
-    assert result.policy.labels[result.policy.action[0]] == "a2"
-
-
 def test_default_penalties_reach_from_none_to_prohibitive() -> None:
     result = vulcan.solve(vulcan.Problem(Bandit(5), LINEAR), vulcan.baselines.Penalty())
     assert result.trials[0].multiplier == 0

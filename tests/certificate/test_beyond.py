@@ -17,7 +17,7 @@ import vulcan_check
 from tests.helpers.builder import PolicyBuilder
 from vulcan import Outcome, Policy
 from vulcan.errors import MismatchError, PolicyError, PolicyFileError, VulcanError
-from vulcan.model.reader import ModelReader, label_outcomes
+from vulcan.model.reader import ModelReader
 from vulcan.numerics import ANY, DEFAULT, END, FAILED, UNPLANNED
 from vulcan.policy.policy import Beyond, RandomisedPolicy
 from vulcan.solvers.base import describe_origin
@@ -96,8 +96,7 @@ def make_plan(model: Coast, depth: int, claim: str = DEFAULT, bits: int = 0) -> 
                 risk, reward = reader.bound_continuation(claim, outcome.state, depth)
                 claims.append((float(risk), float(reward)))
             children.append(child)
-        numbers = [(o.probability, o.reward) for o in outcomes]
-        builder.add(action, label_outcomes(outcomes), *zip(*numbers, strict=True), children)
+        builder.decide(action, outcomes, children)
     policy = builder.build()
     if claims:
         policy.beyond = Beyond(claim, *np.array(claims).T)
@@ -106,19 +105,14 @@ def make_plan(model: Coast, depth: int, claim: str = DEFAULT, bits: int = 0) -> 
 
 def list_rules(model: Coast, depth: int, bits: int) -> list[Any]:
     """Return all ways to go on after a plan of some depth, as rules from histories to actions."""
-    planned = ["".join(map(str, state)) for state in histories_until(depth)]
-    later = [
-        "".join(map(str, state))
-        for state in histories_until(model.horizon)
-        if depth <= len(state) < model.horizon
-    ]
+    planned = histories_until(depth)
+    later = [state for state in histories_until(model.horizon - 1) if len(state) >= depth]
 
     def rule(code: int) -> Any:
         def choose(state: tuple[int, ...], step: int) -> str:
-            name = "".join(map(str, state))
             if step < depth:
-                return ("wait", "go")[bits >> planned.index(name) & 1]
-            return ("wait", "go")[code >> later.index(name) & 1]
+                return ("wait", "go")[bits >> planned.index(state) & 1]
+            return ("wait", "go")[code >> later.index(state) & 1]
 
         return choose
 

@@ -205,7 +205,7 @@ def test_problem_refuses_what_is_no_model() -> None:
         vulcan.Problem(object(), LINEAR)
 
 
-@pytest.mark.parametrize("search", [vulcan.solve, vulcan.compare])
+@pytest.mark.parametrize("search", [vulcan.solve, vulcan.compare, vulcan.certify])
 def test_a_model_alone_is_no_problem(search: Callable[..., object]) -> None:
     with pytest.raises(vulcan.errors.OptionError, match=r"a Problem is missing.*this is Bandit"):
         search(Bandit(2), vulcan.Constant(0.1))
@@ -243,6 +243,9 @@ def test_too_close_to_say_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = vulcan.Problem(RISKY, vulcan.Linear(1e9, 0.5 - 1e9 * 0.5))
     certificate = vulcan.certify(problem, policy)
     assert certificate.undecided
+    assert not certificate.passes
+    assert not certificate.safe
+    assert "too close to say" in repr(certificate)
     assert judge_certificate(certificate)[0] == "✗ too close to say"
     rows = dict(describe_certificate(certificate, problem, len(policy)))
     assert rows["risk"].endswith("TOO CLOSE TO SAY")

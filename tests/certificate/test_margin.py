@@ -20,7 +20,7 @@ from tests.oracles.fractions import find_worth
 from vulcan import Outcome
 from vulcan.certificate import margin
 from vulcan.certificate.margin import PRECISION, find_margin
-from vulcan.certificate.walk import NEGLIGIBLE, Chain, follow_policy
+from vulcan.certificate.walk import Chain, follow_policy
 from vulcan.model.reader import StrictReader
 from vulcan.numerics import END, FAILED, TOLERANCE
 
@@ -31,22 +31,6 @@ def test_margin_of_a_single_action(risk: float) -> None:
     table = one_action(Outcome(1 - risk, 10.0, 1), Outcome.failure(risk))
     result = vulcan.solve(vulcan.Problem(table, vulcan.Linear(0.05)))
     assert result.certificate.margin == pytest.approx(0.5 / (1.5 * risk), rel=1e-6)
-
-
-def test_margin_at_its_ends() -> None:
-    safe = one_action(Outcome(1.0, 1.0, 1))
-    assert vulcan.solve(vulcan.Problem(safe, vulcan.Constant(0.0))).certificate.margin == math.inf
-    risky = one_action(Outcome(0.5, 1.0, 1), Outcome.failure(0.5))
-    everything = vulcan.solve(vulcan.Problem(risky, vulcan.Constant(1.0)))
-    assert everything.certificate.margin == math.inf
-    policy = everything.policy
-    assert vulcan.certify(vulcan.Problem(risky, vulcan.Constant(0.25)), policy).margin == (
-        pytest.approx(0.5, rel=1e-6)
-    )
-    refused = vulcan.certify(vulcan.Problem(risky, vulcan.Constant(-0.1)), policy)
-    assert refused.margin == 0
-    assert not refused.passes
-    assert not refused.safe
 
 
 def test_margin_needs_no_bound_where_no_reward_is() -> None:
@@ -207,28 +191,6 @@ def test_what_is_no_bound_any_more_proves_nothing() -> None:
     assert find_margin(make_chain(*ways), [1.0], flat, 1.0, True) == pytest.approx(9, rel=1e-6)
 
 
-def test_a_share_of_all_proves_nothing() -> None:
-    # What is left beside the failures is as small as its own rounding.
-    chain = make_chain((0, END, 1e-17, 1.0), (0, FAILED, 1 - 2.0**-53, 0.0))
-    scaled = margin._Scaled(chain, np.ones(1), FREE, 1.0)
-    assert scaled._share == 1.0
-
-
-def test_what_may_be_lost_counts_against_a_claim() -> None:
-    # Only an almost unreachable place pays, and nothing is risked with a factor of 0.
-    ways = [(0, 1, 1e-201, 0.0), (0, END, 0.75, 0.0), (0, FAILED, 0.25, 0.0), (1, END, 1.0, 1e100)]
-    scaled = margin._Scaled(make_chain(*ways, sizes=(1, 1)), np.ones(1), FREE, 0.0)
-    lost = 4 * NEGLIGIBLE * (4 + 2)
-    assert scaled._lost == pytest.approx((lost, lost * (1 + 2 * 2 * 1e100)), rel=1e-12, abs=0)
-    assert find_claims(scaled, [0.0], [0.0]) == [
-        (scaled._lost[0], -scaled._lost[1], scaled._lost[1])
-    ]
-    small = margin._Scaled(make_chain((0, END, 1.0, -0.5)), np.ones(1), FREE, 0.0)
-    assert small._lost == pytest.approx((8e-200, 8e-200 * (1 + 2 * 0.5)), rel=1e-12, abs=0)
-    ((risk, *_),) = find_claims(scaled, [1.0], [2.0])
-    assert risk == 0.5 * (1 + scaled._widened) * (1 + scaled._share)
-
-
 def scale(case: Certified) -> margin._Scaled:
     """Return the policy of a case with its risks to be multiplied by factors."""
     chain, _ = follow_policy(case.policy, StrictReader(case.problem.model))
@@ -256,40 +218,21 @@ def list_tables() -> list[Table]:
 
 
 @pytest.mark.parametrize("table", list_tables())
-def test_what_is_claimed_of_an_interval_is_true_throughout(table: Table) -> None:
+def test_what_is_claimed_of_factors_is_true(table: Table) -> None:
     plan = enumerate_plans(table)[0]
-    case = Certified(vulcan.Problem(table, FREE), build(table, plan))
-    scaled = scale(case)
-    lows, highs = [0.0, 0.5, 1.0, 1.0, 8.0, 100.0], [0.25, 1.0, 1.5, 8.0, 40.0, 2000.0]
-    claims = find_claims(scaled, lows, highs)
-    for low, high, (risk, least, most) in zip(lows, highs, claims, strict=True):
+    scaled = scale(Certified(vulcan.Problem(table, vulcan.Linear(1e-3)), build(table, plan)))
+    factors = [0.0, 0.5, 1.0, 1.5, 8.0, 40.0, 2000.0]
+    lows = [0.0, 0.5, 1.0, 1.0, 8.0, 100.0, *factors]
+    highs = [0.25, 1.0, 1.5, 8.0, 40.0, 2000.0, *factors]
+    for low, high, claim in zip(lows, highs, find_claims(scaled, lows, highs), strict=True):
+        risk, least, most = claim
         worths = [
             find_worth(table, plan.choice, Fraction(float(factor)))
             for factor in np.linspace(low, high, 5)
         ]
         assert worths[-1].risk <= risk <= worths[-1].risk + Fraction(1e-12)
         assert all(least <= worth.reward <= most for worth in worths)
-
-
-@pytest.mark.parametrize("table", list_tables())
-def test_what_is_claimed_of_a_single_factor_is_exact(table: Table) -> None:
-    plan = enumerate_plans(table)[0]
-    scaled = scale(Certified(vulcan.Problem(table, vulcan.Linear(1e-3)), build(table, plan)))
-    factors = [0.0, 0.5, 1.0, 1.5, 8.0, 40.0, 2000.0]
-    claims, tests = find_claims(scaled, factors, factors), list(scaled.test(factors, factors))
-    for factor, (risk, least, most), holds in zip(factors, claims, tests, strict=True):
+        assert low < high or most - least <= 2e-12  # of a single factor it is exact
+    for factor, holds in zip(factors, scaled.test(factors, factors), strict=True):
         worth = find_worth(table, plan.choice, Fraction(factor))
-        assert worth.risk <= risk <= worth.risk + Fraction(1e-12)
-        assert worth.reward - Fraction(1e-12) <= least <= worth.reward
-        assert worth.reward <= most <= worth.reward + Fraction(1e-12)
-        exact = Fraction(1, 1000) * worth.reward - worth.risk
-        assert holds == (exact >= 0)
-
-
-@pytest.mark.parametrize("reward", [-3.0, -0.5, 0.5, 3.0])
-def test_losses_count_where_they_are_likely_and_gains_where_they_are_not(reward: float) -> None:
-    # Place 1 is reached with 1 - κ / 2, and earns whatever the factor is.
-    ways = [(0, 1, 0.5, 0.0), (0, FAILED, 0.5, 0.0), (1, END, 1.0, reward)]
-    scaled = margin._Scaled(make_chain(*ways, sizes=(1, 1)), np.ones(1), FREE, 0.0)
-    ((_, low, high),) = find_claims(scaled, [0.5], [1.0])
-    assert [low, high] == pytest.approx(sorted([0.75 * reward, 0.5 * reward]), rel=1e-12)
+        assert holds == (Fraction(1, 1000) * worth.reward >= worth.risk)

@@ -23,11 +23,6 @@ from vulcan.numerics import END, FAILED, UNPLANNED
 from vulcan.policy.policy import RandomisedPolicy
 
 
-@pytest.fixture
-def bandit() -> RandomisedPolicy:
-    return mix_bandit()
-
-
 def test_certificate_by_hand() -> None:
     certificate = vulcan.certify(vulcan.Problem(CHOICE, vulcan.Constant(0.1)), mix())
     assert certificate.reward == pytest.approx(0.25 * 8 + 0.75 * 1, abs=1e-15)
@@ -175,9 +170,9 @@ def test_the_model_is_evaluated_once_over_all_members(table: Table, seed: int) -
     assert set(table.calls) == taken | {(0, name) for name in table.table[0]}
 
 
-def test_certificate_refuses_other_models_and_members_that_do_not_fit(bandit):
+def test_certificate_refuses_other_models_and_members_that_do_not_fit():
     with pytest.raises(MismatchError, match=r"made for Bandit\(horizon=3\).*Bandit\(horizon=4\)"):
-        vulcan.certify(vulcan.Problem(Bandit(4), vulcan.Linear(0.002)), bandit)
+        vulcan.certify(vulcan.Problem(Bandit(4), vulcan.Linear(0.002)), mix_bandit())
     problem = vulcan.Problem(CHOICE, vulcan.Constant(1))
     nothing = PolicyBuilder(about(CHOICE)).build()
     for members in ([take("leap"), nothing], [nothing, take("leap")]):

@@ -30,13 +30,7 @@ ODD_REWARDS = [1e-9, -3e-10, 1e-300, 0.1, -0.3, 1 / 3, 1e8 / 3, -1e8 / 7, 1e17 /
 def take(model: Table, outcomes: list[Outcome]) -> Policy:
     """Return the policy of a model with a single decision."""
     builder = PolicyBuilder(about(model))
-    builder.add(
-        "go",
-        [str(o.label) for o in outcomes],
-        [o.probability for o in outcomes],
-        [o.reward for o in outcomes],
-        [FAILED if o.fails else END for o in outcomes],
-    )
+    builder.decide("go", outcomes, [FAILED if o.fails else END for o in outcomes])
     return builder.build()
 
 
@@ -135,23 +129,14 @@ def test_errors_cover_what_is_true_and_little_more(name: str) -> None:
     problem, policy = CERTIFIED[name]
     certificate = vulcan.certify(problem, policy)
     exact = vulcan.certify(problem, policy, exact=True)
+    expect_within(certificate, exact)
     for number in ("reward", "risk", "allowed", "frontier"):
         found, error = (getattr(certificate, each) for each in (number, f"{number}_error"))
-        assert abs(Fraction(found) - Fraction(getattr(exact, number))) <= Fraction(error)
         # A thousand roundings of the largest number that was added up, at the most.
         largest = max(1.0, abs(found))
         assert error < 1e-13 * largest or name.startswith(("cancelling", "steep", "buried"))
     assert certificate.decided in (None, exact.passes)
     assert (certificate.margin >= 1) == exact.passes
-
-
-def test_too_large_for_fractions_is_too_close_to_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(certificates, "MOST_WAYS", 0)
-    certificate = certify_cancelling([88180747.6, -20541439.5, -67639307.76666667], 1.0)
-    assert certificate.undecided
-    assert not certificate.passes
-    assert not certificate.safe
-    assert "too close to say" in repr(certificate)
 
 
 def test_a_function_at_the_edge_of_the_tolerance_is_too_close_to_say() -> None:
@@ -211,13 +196,8 @@ def make_long(discount: float, horizon: int = 60) -> tuple[Table, Plan]:
         for outcomes in (odd, even) if step else (odd,):
             first = 1 + 2 * step
             last = step + 1 == horizon
-            builder.add(
-                "go",
-                [o.label or "failure" for o in outcomes],
-                [o.probability for o in outcomes],
-                [o.reward for o in outcomes],
-                [FAILED if o.fails else END if last else first + o.state for o in outcomes],
-            )
+            children = [FAILED if o.fails else END if last else first + o.state for o in outcomes]
+            builder.decide("go", outcomes, children)
     return table, builder.build()
 
 
@@ -249,15 +229,12 @@ def test_fractions_of_the_model_are_not_rounded() -> None:
     third = Fraction(1, 3)
     outcomes = [Outcome(1 - third, 1.0, 1, "on"), Outcome.failure(third, label="failure")]
     model = one_action(*outcomes)
-    builder = PolicyBuilder(about(model))
-    builder.add(
-        "go", ["on", "failure"], [float(1 - third), float(third)], [1.0, 0.0], [END, FAILED]
-    )
+    policy = take(model, outcomes)
     steep = vulcan.PiecewiseLinear([(0.0, -1e12), (float(1 - third), 1 / 3)])
     problem = vulcan.Problem(model, steep)
-    exact = vulcan.certify(problem, builder.build(), exact=True)
+    exact = vulcan.certify(problem, policy, exact=True)
     assert exact.reward == 1 - third
-    expect_within(vulcan.certify(problem, builder.build()), exact)
+    expect_within(vulcan.certify(problem, policy), exact)
 
 
 def test_a_reward_that_is_rounded_out_of_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:

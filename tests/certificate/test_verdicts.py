@@ -79,11 +79,6 @@ def test_a_judgement_has_no_errors() -> None:
     assert not judge(0.0, complete=False).safe
 
 
-def test_a_model_alone_is_no_problem() -> None:
-    with pytest.raises(vulcan.errors.OptionError, match="a Problem is missing"):
-        certify(TRIP, build_merged(TRIP))  # type: ignore[arg-type]
-
-
 def test_fractions_decide_up_to_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
     # Two ways, at the edge.
     problem = vulcan.Problem(FAIR, vulcan.Constant(0.5 - TOLERANCE))

@@ -34,7 +34,6 @@ def test_random_tables(seed: int, randomised: bool) -> None:
     if policy is None:  # nothing is within the bound
         problem = vulcan.Problem(model, vulcan.Constant(1.0))
         policy = vulcan.solve(problem, vulcan.Lagrangian(randomised)).policy
-    assert policy is not None
     found = vulcan.verify(problem, policy)
     assert found.agrees
     assert found.reward == pytest.approx(float(found.certificate.reward), abs=1e-12)
@@ -44,7 +43,6 @@ def test_random_tables(seed: int, randomised: bool) -> None:
 def test_large_policies_are_followed_by_arrays() -> None:
     problem = vulcan.Problem(Bandit(12), vulcan.Linear(0.002))
     policy = vulcan.solve(problem, vulcan.Lagrangian()).policy
-    assert policy is not None
     found = vulcan.verify(problem, policy)
     assert found.agrees
     assert found.states > 300
@@ -62,7 +60,6 @@ def test_incomplete_policies() -> None:
 def test_nothing_to_decide() -> None:
     problem = vulcan.Problem(Table({0: {}}, horizon=2), vulcan.Constant(0.0))
     policy = vulcan.solve(problem).policy
-    assert policy is not None
     found = vulcan.verify(problem, policy)
     assert (found.reward, found.risk, found.agrees) == (0, 0, True)
 
@@ -74,7 +71,6 @@ def test_known_numbers() -> None:
     model.discount = 0.5
     problem = vulcan.Problem(model, vulcan.Constant(1.0))
     policy = vulcan.solve(problem).policy
-    assert policy is not None
     found = vulcan.verify(problem, policy)
     assert found.reward == pytest.approx(2 + 0.5 * 0.5 * 2 + 0.25 * 0.25 * 2)
     assert found.risk == pytest.approx(0.875)
@@ -85,7 +81,6 @@ def test_known_numbers() -> None:
 def test_disagreement(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     problem = vulcan.Problem(Bandit(3), vulcan.Linear(0.002))
     policy = vulcan.solve(problem).policy
-    assert policy is not None
     certificate = vulcan.certify(problem, policy)
     for size, agrees in ((1e-10, True), (1e-8, False)):
         wrong = replace(certificate, **{name: getattr(certificate, name) + size})
@@ -97,7 +92,6 @@ def test_disagreement(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 
 def test_a_policy_of_another_model() -> None:
     policy = vulcan.solve(vulcan.Problem(Bandit(3), vulcan.Linear(0.002))).policy
-    assert policy is not None
     with pytest.raises(vulcan.errors.MismatchError):
         vulcan.verify(vulcan.Problem(Bandit(4), vulcan.Linear(0.002)), policy)
 
@@ -105,7 +99,6 @@ def test_a_policy_of_another_model() -> None:
 def test_the_chain_is_that_of_the_policy(stormpy: Any) -> None:
     problem = vulcan.Problem(Bandit(4), vulcan.Linear(0.002))
     policy = vulcan.solve(problem).policy
-    assert policy is not None
     found = vulcan.verify(problem, policy)
     assert found.states == len(policy) + 4
     assert found.transitions <= len(policy.label) + 2 * len(policy) + 4

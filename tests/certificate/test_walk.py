@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
-from operator import mul
-from random import Random
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 import vulcan
 from tests.helpers.builder import PolicyBuilder
 from tests.helpers.certified import CERTIFIED, FADING, TRIP, VANISHING
-from tests.helpers.plans import build, build_merged
-from tests.helpers.tables import SEEDS, Table, one_action, tables
-from tests.oracles.brute_force import enumerate_plans
-from tests.oracles.fractions import find_worth
+from tests.helpers.plans import build_merged
+from tests.helpers.tables import Table, one_action
 from vulcan import Outcome
-from vulcan.certificate.sums import add_up_exactly
 from vulcan.certificate.walk import Chain, follow_policy
 from vulcan.domains import Bandit, Grid
 from vulcan.model import reader as strict_reader
@@ -34,24 +26,6 @@ from vulcan.policy.policy import AnyPolicy, Policy, RandomisedPolicy
 
 def follow(model: Any, policy: AnyPolicy) -> Chain:
     return follow_policy(policy, StrictReader(model))[0]
-
-
-@settings(max_examples=30, deadline=None)
-@given(table=tables(), seed=SEEDS)
-def test_random_trees_and_mixtures(table: Table, seed: int) -> None:
-    random = Random(seed)
-    plans = [random.choice(enumerate_plans(table)) for _ in range(3)]
-    trees = [build(table, plan) for plan in plans]
-    weights = [0.5, 0.25, 0.25]
-    if not all(map(len, trees)):
-        return
-    worths = [find_worth(table, plan.choice) for plan in plans]
-    for tree, worth in zip(trees, worths, strict=True):
-        reward, risk, _ = add_up_exactly(follow(table, tree), [1])
-        assert (reward.value, risk.value) == (worth.reward, worth.risk)
-    mixed = add_up_exactly(follow(table, RandomisedPolicy(trees, weights)), weights)
-    for found, numbers in zip(mixed, zip(*worths, strict=True), strict=False):
-        assert found.value == sum(map(mul, map(Fraction, weights), numbers))
 
 
 def test_members_share_the_evaluations_of_a_model_that_never_merges() -> None:
@@ -69,7 +43,6 @@ def test_decisions_need_not_be_numbered_level_by_level() -> None:
     last = {k: {"a": [Outcome(1.0, 1.0, 9)]} for k in (3, 4)}
     problem = vulcan.Problem(Table({**table, **last}, horizon=3), 0.0)
     policy = vulcan.solve(problem, vulcan.Lagrangian()).policy
-    assert isinstance(policy, Policy)
     assert policy.child.tolist() == [1, 2, 3, 4, -1, -1]
     order = [0, 1, 3, 2, 4]  # depth first
     numbers = np.argsort(order).astype(np.int32)
@@ -121,7 +94,6 @@ class Days:
 def test_states_that_are_not_reached_again_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = vulcan.Problem(Days(), vulcan.Constant(1.0))
     policy = vulcan.solve(problem, vulcan.LocalVulcan(), samples=10_000).policy
-    assert policy is not None
     assert len(policy) == sum(3**level for level in range(7))
     monkeypatch.setattr(strict_reader, "SAMPLED_STATES", 1)  # of which more are kept, to look twice
     gc.collect()
@@ -249,33 +221,23 @@ def test_a_decision_may_be_taken_at_several_levels() -> None:
     assert vulcan.certify(vulcan.Problem(model, 0.0), policy).reward == 1.5 + 1.5 + 4.0
 
 
-def rebuild(change: Callable[[PolicyBuilder], None]) -> Policy:
+def rebuild(*decision: Any) -> Policy:
+    """Return the policy with another first decision, after which nothing is planned."""
     builder = PolicyBuilder(PLANNED.about)
-    change(builder)
+    builder.add(*decision, [UNPLANNED, UNPLANNED, FAILED, END][: len(decision[1])])
     return builder.build()
 
 
 def test_another_number_of_outcomes_and_another_action() -> None:
-    def more(builder: PolicyBuilder) -> None:
-        labels = ["1", "2", "failure", "other"]
-        builder.add("go", labels, [0.5, 0.25, 0.25, 0.0], [1.0, 2.0, 3.0, 0.0], [END] * 4)
-
-    def fewer(builder: PolicyBuilder) -> None:
-        builder.add("go", ["1", "2"], [0.5, 0.25], [1.0, 2.0], [UNPLANNED] * 2)
-
-    def other(builder: PolicyBuilder) -> None:
-        builder.add(
-            "fly", ["1", "2", "failure"], [0.5, 0.25, 0.25], [1.0, 2.0, 3.0], [UNPLANNED] * 3
-        )
-
-    def same(builder: PolicyBuilder) -> None:
-        children = [UNPLANNED, UNPLANNED, FAILED]
-        builder.add("go", ["1", "2", "failure"], [0.5, 0.25, 0.25], [1.0, 2.0, 3.0], children)
-
-    for wrong in (more, fewer, other):
+    labels, chances, rewards = ["1", "2", "failure"], [0.5, 0.25, 0.25], [1.0, 2.0, 3.0]
+    for wrong in (
+        ("go", [*labels, "other"], [*chances, 0.0], [*rewards, 0.0]),
+        ("go", labels[:2], chances[:2], rewards[:2]),
+        ("fly", labels, chances, rewards),
+    ):
         with pytest.raises(vulcan.errors.MismatchError):
-            follow(MODEL, rebuild(wrong))
-    assert follow(MODEL, rebuild(same)).sizes.tolist() == [1]
+            follow(MODEL, rebuild(*wrong))
+    assert follow(MODEL, rebuild("go", labels, chances, rewards)).sizes.tolist() == [1]
 
 
 def test_terminal_states_are_queried_once() -> None:

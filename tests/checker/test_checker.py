@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 import math
 import shutil
 import subprocess
@@ -13,13 +12,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 
 import vulcan.bounds.parse
 import vulcan_check
 from tests.helpers.mixtures import mix, mix_bandit, take
+from tests.helpers.sealed import seal, unseal
 from tests.helpers.tables import Table, one_action
 from tests.oracles.checker import compare
 from vulcan import Outcome, Policy, Start
@@ -42,16 +41,6 @@ def saved(policy: Policy, tmp_path: Path) -> Path:
     path = tmp_path / "plan.vulcan"
     policy.save(path)
     return path
-
-
-def seal(content: Any, version: int = 1) -> bytes:
-    packed = content if isinstance(content, bytes) else msgspec.msgpack.encode(content)
-    data = HEADER.pack(b"VULCAN\x1a\n", version, len(packed)) + packed
-    return data + hashlib.sha256(data).digest()
-
-
-def unseal(path: Path) -> Any:
-    return msgspec.msgpack.decode(path.read_bytes()[HEADER.size : -32])
 
 
 def test_it_is_short_and_imports_the_standard_library_only() -> None:

@@ -453,9 +453,6 @@ def saved(bandit, tmp_path):
     return path
 
 
-MODEL = ("bandit", "--set", "horizon=3")
-
-
 def test_show_a_randomised_policy(run, saved, bandit):
     shown = run("show", saved, "--depth", "1").out
     assert "  members      2, of which one is drawn at the start: 60.0 %, 40.0 %\n" in shown
@@ -475,15 +472,15 @@ def test_show_a_randomised_policy(run, saved, bandit):
 
 def test_certify_a_randomised_policy(run, saved, bandit):
     certificate = vulcan.certify(vulcan.Problem(Bandit(3), vulcan.Linear(0.002)), bandit)
-    answer = run("certify", saved, *MODEL, *BOUND)
+    answer = run("certify", saved, *SMALL, *BOUND)
     assert answer.code == 0
     assert answer.out.startswith("✓ safe")
     assert "  members       2, of which one is drawn at the start: 60.0 %, 40.0 %\n" in answer.out
     assert f"  reward        {certificate.reward:.6f}\n" in answer.out
-    document = run("certify", saved, *MODEL, *BOUND, "--json", "--exact").document
+    document = run("certify", saved, *SMALL, *BOUND, "--json", "--exact").document
     assert document["safe"] is document["policy"]["randomised"] is True
     assert document["certificate"]["risk"] == pytest.approx(certificate.risk, abs=1e-15)
-    refused = run("certify", saved, *MODEL, "--bound", "0.0001")
+    refused = run("certify", saved, *SMALL, "--bound", "0.0001")
     assert (refused.code, refused.out[:10]) == (1, "✗ not safe")
 
 

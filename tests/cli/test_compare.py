@@ -134,50 +134,6 @@ def test_no_policy_at_all_is_a_no(run):
     assert run(*SMALL_FRONTIER, "--levels", "-1", "--json").code == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            [*SMALL, "--solvers", "parteo"],
-            "no solver 'parteo'; did you mean 'pareto'?\nsolvers are",
-        ),
-        ([*SMALL, "--solvers", ""], "no solver ''"),
-        *(
-            ([*SMALL, "--solvers", name], f"solver '{name}' sets no --exploration constant")
-            for name in ("pareto:2", "vulcan-fs:2", "paper-vulcan:x")
-        ),
-        ([*SMALL, "--bound", "x*"], "this is not an expression"),
-        ([*SMALL, "--time-limit", "-1"], "time_limit must be"),
-        ([*SMALL, "--plot", "."], "figures can be saved as .png, .svg, .pdf"),
-        ([*SMALL, "--plot", "no/a.svg"], "no: No such file or directory"),
-        (["--levels", "0,x"], "--levels takes numbers with commas between them, such as 0,0.005"),
-        (["--levels", "0,nan"], "each of the levels must be a finite number, not nan"),
-        (["--bound", "0.1", "--levels", "0"], "multiples of --bound are given by --scales"),
-        (["--scales", "1"], "--scales are multiples of a bound: give it with --bound"),
-        (
-            ["--bound", "0.1", "--scales", "0"],
-            "scales must be above 0; level 0 allows no risk at all",
-        ),
-        (["--levels", "0", "--points", "3"], "--levels and --points exclude each other"),
-        (
-            ["--bound", "x", "--scales", "1", "--points", "3"],
-            "--scales and --points exclude each other",
-        ),
-        (["--points", "1"], "points must be a whole number from 2 to 10,000, not 1"),
-        (["--solver", "pareto", "--samples", "3"], "--samples is for --solver automatic,"),
-        (["--on", "tree"], "--on is for --solver linear-program or integer-program"),
-        (["--plot", "a.txt"], "figures can be saved as .png, .svg, .pdf, not 'a.txt'"),
-    ],
-)
-def test_bad_input_gets_one_message(run, arguments, message):
-    given = arguments if arguments[0] == "compare" else [*SMALL_FRONTIER, *arguments]
-    answer = run(*given)
-    assert (answer.code, answer.out) == (2, "")
-    assert answer.err.count("Error: ") == 1
-    assert message in answer.err
-    assert "Traceback" not in answer.err
-
-
 @pytest.mark.parametrize("command", [(*SMALL, *FEW), (*SMALL_FRONTIER, "--levels", "0,0.002")])
 @pytest.mark.parametrize(("form", "ending"), [((), "png"), (("--json",), "svg")])
 def test_figures_are_written(run, tmp_path, command, form, ending):

@@ -8,6 +8,8 @@ from vulcan.domains import DOMAINS
 
 SAMPLED = ("solve", *SMALL, *BOUND, "--solver", "vulcan", "--samples", "2000")
 LOCAL = (*SAMPLED, "--solver", "local-vulcan")
+COMPARE = ("compare", *SMALL, *BOUND)
+FRONTIER = ("frontier", *SMALL)
 EXHAUSTIVE = ("solve", *SMALL, *BOUND, *FORWARD)
 
 
@@ -49,6 +51,10 @@ BAD_INPUT = [
     ([*SAMPLED, "--seed", "-1"], ["seed must be a whole number from 0"]),
     ([*SAMPLED, "--samples", "-1"], ["samples must be", "at least 0"]),
     ([*SAMPLED, "--memory", "4G"], ["--memory is a number of bytes", "MiB", "not '4G'"]),
+    ([*LOCAL, "--parallel", "0"], ["at least 1"]),
+    ([*LOCAL, "--parallel", "cloud"], ["parallel must be a number of workers"]),
+    ([*LOCAL, "--parallel", "threads@auto"], ["parallel must be a number of workers"]),
+    ([*LOCAL, "--resume"], ["--resume needs a file: give it with --checkpoint"]),
     (["solve", *SMALL, *BOUND, "--what"], ["No such option: --what"]),
     (["check", "harbour.py"], ["harbour.py needs a class name", "harbour.py:Harbour"]),
     (["certify", "missing.vulcan", *SMALL], ["missing.vulcan: can't be read: No such file"]),
@@ -62,6 +68,39 @@ BAD_INPUT = [
     (["solve", *SMALL, *BOUND, "--workers=3"], ["use --parallel 4"]),
     (["solve", *SMALL, "--bound", "5%"], ["0.05"]),
     (["solve", *SMALL, "--bound", "-0.1"], ["at least 0"]),
+    (
+        [*COMPARE, "--solvers", "parteo"],
+        ["no solver 'parteo'; did you mean 'pareto'?\nsolvers are"],
+    ),
+    ([*COMPARE, "--solvers", ""], ["no solver ''"]),
+    *(
+        ([*COMPARE, "--solvers", name], [f"solver '{name}' sets no --exploration constant"])
+        for name in ("pareto:2", "vulcan-fs:2", "paper-vulcan:x")
+    ),
+    ([*COMPARE, "--bound", "x*"], ["this is not an expression"]),
+    ([*COMPARE, "--time-limit", "-1"], ["time_limit must be"]),
+    ([*COMPARE, "--plot", "."], ["figures can be saved as .png, .svg, .pdf"]),
+    ([*COMPARE, "--plot", "no/a.svg"], ["no: No such file or directory"]),
+    (
+        [*FRONTIER, "--levels", "0,x"],
+        ["--levels takes numbers with commas between them, such as 0,0.005"],
+    ),
+    ([*FRONTIER, "--levels", "0,nan"], ["each of the levels must be a finite number, not nan"]),
+    ([*FRONTIER, *BOUND, "--levels", "0"], ["multiples of --bound are given by --scales"]),
+    ([*FRONTIER, "--scales", "1"], ["--scales are multiples of a bound: give it with --bound"]),
+    (
+        [*FRONTIER, *BOUND, "--scales", "0"],
+        ["scales must be above 0; level 0 allows no risk at all"],
+    ),
+    ([*FRONTIER, "--levels", "0", "--points", "3"], ["--levels and --points exclude each other"]),
+    (
+        [*FRONTIER, *BOUND, "--scales", "1", "--points", "3"],
+        ["--scales and --points exclude each other"],
+    ),
+    ([*FRONTIER, "--points", "1"], ["points must be a whole number from 2 to 10,000, not 1"]),
+    ([*FRONTIER, "--solver", "pareto", "--samples", "3"], ["--samples is for --solver automatic,"]),
+    ([*FRONTIER, "--on", "tree"], ["--on is for --solver linear-program or integer-program"]),
+    ([*FRONTIER, "--plot", "a.txt"], ["figures can be saved as .png, .svg, .pdf, not 'a.txt'"]),
 ]
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-import vulcan
 from examples.drone import Drone
 from examples.rover import Rover
 from examples.treatment import Treatment
@@ -61,9 +60,3 @@ def test_a_treatment_has_indistinguishable_outcomes() -> None:
     states = [outcome.state for outcome in outcomes if not outcome.fails]
     assert len(set(states)) < len(states)
     assert all(outcome.label is None for outcome in outcomes)
-
-
-def test_treatment_within_its_bound() -> None:
-    result = vulcan.solve(vulcan.Problem(Treatment(), vulcan.Constant(0.0115)), vulcan.Lagrangian())
-    assert result.safe
-    assert result.certificate.reward > 9.4

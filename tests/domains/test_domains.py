@@ -102,11 +102,6 @@ def test_a_map_that_is_none() -> None:
             Grid(map=text)
 
 
-@pytest.mark.parametrize("model", [Grid(), Grid(slip=0.0), ThreeActions()], ids=str)
-def test_domains_keep_the_rules(model: object) -> None:
-    assert check_model(model).ok
-
-
 OPEN = """
 #.G
 BTT
@@ -123,10 +118,11 @@ def rests(grid: TreasureGrid, state: object, action: str) -> dict[object, float]
     return found
 
 
-@pytest.mark.parametrize(
-    "model", [TreasureGrid(), TreasureGrid(slide=0.0), TreasureGrid(5, 1.0, 1.0, OPEN)], ids=str
-)
-def test_it_keeps_the_rules(model: TreasureGrid) -> None:
+GRIDS = [TreasureGrid(), TreasureGrid(slide=0.0), TreasureGrid(5, 1.0, 1.0, OPEN)]
+
+
+@pytest.mark.parametrize("model", [Grid(), Grid(slip=0.0), ThreeActions(), *GRIDS], ids=str)
+def test_domains_keep_the_rules(model: object) -> None:
     assert check_model(model).ok
 
 

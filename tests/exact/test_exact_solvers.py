@@ -149,29 +149,15 @@ def test_what_the_certificate_lets_pass_is_found(solver: object, share: float) -
     assert result.status in (Status.SOLVED, Status.DONE)
 
 
-class Crowd:
-    """A model whose number of actions makes its histories exceed any memory."""
-
-    horizon = 4
-
-    def initial_state(self) -> int:
-        return 0
-
-    def actions(self, state: int) -> list[str]:
-        return [f"a{k}" for k in range(300)]
-
-    def outcomes(self, state: int, action: str) -> list[Outcome]:
-        risk = 1e-3 * (int(action[1:]) + 1) / 400
-        return [
-            Outcome(0.5, risk, 0, "x"),
-            Outcome(0.5 - risk, 0.1, 1, "y"),
-            Outcome.failure(risk),
-        ]
-
-
 def test_memory_is_looked_at_before_it_is_taken() -> None:
+    # The number of actions makes histories exceed any memory.
+    ways = {}
+    for k in range(300):
+        risk = 1e-3 * (k + 1) / 400
+        safe = [Outcome(0.5, risk, 0, "x"), Outcome(0.5 - risk, 0.1, 1, "y")]
+        ways[f"a{k}"] = [*safe, Outcome.failure(risk)]
+    problem = vulcan.Problem(Table({0: ways, 1: ways}, 4), vulcan.Constant(0.002))
     tracemalloc.start()
-    problem = vulcan.Problem(Crowd(), vulcan.Constant(0.002))
     result = vulcan.solve(
         problem, vulcan.baselines.LinearProgram(on="tree"), limits=vulcan.Limits(memory=20_000_000)
     )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 
 import vulcan
-from tests.helpers.heuristics import CHAIN, Unknowing
+from tests.helpers.heuristics import CHAIN, Liar
 from tests.helpers.tables import Table, bounds, one_action, tables
 from tests.helpers.unrolled import allow_evaluations
 from tests.oracles.best_policies import best_mixture
@@ -35,7 +35,10 @@ def test_the_models_own_bound_serves_where_the_graph_is_too_large(monkeypatch):
     problem = vulcan.Problem(Bandit(6), LINEAR)
     assert bound_reward(problem).upper == Bandit(6).reward_to_go_bound((0,) * 6, 0)
     table = {k: {"a": [Outcome(1.0, 1.0, k + 1)]} for k in range(5)}
-    for model in (Table(table, 5), Unknowing(CHAIN, 2)):  # without a bound, or an infinite one
+    for model in (
+        Table(table, 5),
+        Liar(CHAIN, 2, reward=math.inf),
+    ):  # without a bound, or an infinite one
         assert bound_reward(vulcan.Problem(model, 0.1)).upper is None
 
 

@@ -128,13 +128,10 @@ def test_nothing_to_decide() -> None:
 
 
 def test_a_start_is_not_discounted() -> None:
-    class Drawn(Table):
-        def initial_state(self):
-            return vulcan.Start.draw([Outcome(0.5, 0.0, 0), Outcome(0.5, 0.0, 1)])
-
+    start = vulcan.Start.draw([Outcome(0.5, 0.0, 0), Outcome(0.5, 0.0, 1)])
     steps = {s: {"go": [Outcome(1.0, 1.0, 2)]} for s in (0, 1)}
     steps[2] = {"go": [Outcome(1.0, 1.0, 3)]}
-    table = Drawn(steps, horizon=2, discount=0.5)
+    table = Table(steps, 2, 0.5, start)
     policy = vulcan.solve(vulcan.Problem(table, 0.1)).policy
     assert vulcan.simulate(policy, episodes=100).reward.value == 1.5
     assert vulcan.simulate(edit(policy), episodes=100).reward.value == 1.5

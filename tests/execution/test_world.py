@@ -154,17 +154,14 @@ def test_an_environment_needs_a_model_that_knows_what_its_steps_mean(policy: Any
 
 
 def test_a_drawn_start_is_what_an_environment_is_reset_to() -> None:
-    class Drawn(Corridor):
-        def initial_state(self):
-            return vulcan.Start.draw([Outcome(0.5, 0.0, 0), Outcome(0.5, 0.0, 1)])
-
     class Reset(Environment):
         def reset(self, *, seed=None):
             super().reset(seed=seed)
             self.at = int(self.rng.integers(2))
             return self.at, {}
 
-    model = Drawn(corridor().table, horizon=2, discount=0.5)
+    start = vulcan.Start.draw([Outcome(0.5, 0.0, 0), Outcome(0.5, 0.0, 1)])
+    model = Corridor(corridor().table, 2, 0.5, start)
     policy = vulcan.solve(vulcan.Problem(model, 0.5)).policy
     found = vulcan.simulate(policy, Reset(), episodes=2000)
     assert found.agrees

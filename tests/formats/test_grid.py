@@ -55,11 +55,3 @@ def test_mistakes_are_named(path: Path, text: str, message: str) -> None:
     path.write_text(text)
     with pytest.raises(OptionError, match=message):
         open_model(f"{path}:1")
-
-
-def test_files_that_cannot_be_read_are_named(path: Path) -> None:
-    with pytest.raises(OptionError, match=r"maps.txt: can't be read: No such file"):
-        open_model(f"{path}:1")
-    path.write_bytes(b"\xff\xfe")
-    with pytest.raises(OptionError, match=r"maps.txt: can't be read: not UTF-8 text"):
-        open_model(str(path))

@@ -101,6 +101,17 @@ def test_nesting_and_endless_numbers(tmp_path: Path, name: str, content: str, pr
         open_model(str(path))
 
 
+@pytest.mark.parametrize("name", ["model.json", "mission.toml", "maps.txt"])
+def test_files_that_cannot_be_read_are_named(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    number = ":1" if name == "maps.txt" else ""  # of the map that is meant
+    with pytest.raises(OptionError, match=rf"{name}: can't be read: No such file"):
+        open_model(f"{path}{number}")
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(OptionError, match=rf"{name}: can't be read: not UTF-8 text"):
+        open_model(str(path))
+
+
 @pytest.mark.parametrize("name", ["model.json", "mission.toml"])
 def test_texts_are_read_up_to_a_size(tmp_path, name, monkeypatch):
     monkeypatch.setattr(texts, "LARGEST_TEXT", 1 << 20)

@@ -137,15 +137,6 @@ def test_files_with_mistakes_are_named(tmp_path: Path, text: str, message: str) 
     assert "crossing.json" in str(caught.value)
 
 
-def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
-    path = tmp_path / "crossing.json"
-    with pytest.raises(OptionError, match=r"crossing.json: can't be read: No such file"):
-        open_model(str(path))
-    path.write_bytes(b"\xff\xfe")
-    with pytest.raises(OptionError, match=r"crossing.json: can't be read: not UTF-8 text"):
-        open_model(str(path))
-
-
 def test_the_outcomes_of_a_file_are_those_of_a_dictionary(tmp_path: Path) -> None:
     path = tmp_path / "crossing.json"
     content = json.loads(TEXT)

@@ -16,7 +16,6 @@ import fuzzing
 import vulcan
 from fuzzing.campaign import draw_cases
 from fuzzing.checks.case import Case
-from fuzzing.claims import Truth
 from fuzzing.compiled import make_compiled
 from fuzzing.models import TableModel, has_values, make_arrays, make_bound
 from fuzzing.oracle import Oracle, Point, add_up, find_hull, least_risk
@@ -25,49 +24,10 @@ from fuzzing.problems import Bound, PlainProblem, Way
 from fuzzing.reproducers import judge
 from fuzzing.risk_bounds import allow, find_slope, is_straight
 from fuzzing.shapes import PROBABILITIES, REWARDS, draw_problem, seed_random
-from vulcan.domains import Bandit
 from vulcan.testing import check_compiled, check_model
 
 FOLDER = Path(fuzzing.__file__).parent
 INDEPENDENT = ("problems", "risk_bounds", "oracle", "admission", "shapes", "bound_shapes")
-
-
-def read_bandit(horizon: int) -> PlainProblem:
-    """Return the paper's bandit as plain data."""
-    model = Bandit(horizon)
-    numbers = {model.initial_state(): 0}
-    states: dict[int, Any] = {}
-    waiting = [model.initial_state()]
-    while waiting:
-        state = waiting.pop()
-        states[numbers[state]] = actions = {}
-        for action in model.actions(state):
-            ways = []
-            for outcome in model.outcomes(state, action):
-                if not outcome.fails and outcome.state not in numbers:
-                    numbers[outcome.state] = len(numbers)
-                    if sum(n for n in outcome.state if not isinstance(n, str)) < horizon:
-                        waiting.append(outcome.state)
-                target = None if outcome.fails else numbers[outcome.state]
-                ways.append(Way(outcome.probability, outcome.reward, target))
-            actions[str(action)] = tuple(ways)
-    return PlainProblem(horizon, 1.0, states, 0, Bound("linear", "class", (0.002, 0.0)))
-
-
-@pytest.mark.parametrize(("horizon", "best"), [(2, 0.9906), (3, 1.528001945)])
-def test_the_best_policies_of_the_bandit(horizon: int, best: float) -> None:
-    problem = read_bandit(horizon)
-    found = Truth(problem, Oracle(problem)).best
-    assert found is not None
-    assert float(found.reward) == pytest.approx(best, abs=5e-5 if horizon == 2 else 1e-9)
-
-
-def test_the_best_mixture_of_the_bandit() -> None:
-    problem = read_bandit(3)
-    truth = Truth(problem, Oracle(problem))
-    # What a linear program finds: tests/reproduction/test_parts.py.
-    assert truth.mixes(Fraction(1.537401))
-    assert not truth.mixes(Fraction(1.537403))
 
 
 def enumerate_points(problem: PlainProblem) -> list[Point]:

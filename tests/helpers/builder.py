@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from vulcan import Outcome
+from vulcan.model.reader import label_outcomes
 from vulcan.policy.policy import About, Policy, build_policy
 
 
@@ -16,6 +18,12 @@ class PolicyBuilder:
 
     def add(self, *decision: Any) -> None:
         self._decisions.append(decision)
+
+    def decide(self, action: str, outcomes: list[Outcome], children: list[int]) -> None:
+        """Add a node with the outcomes of a model."""
+        chances = [float(o.probability) for o in outcomes]
+        rewards = [float(o.reward) for o in outcomes]
+        self.add(action, label_outcomes(outcomes), chances, rewards, children)
 
     def build(self) -> Policy:
         return build_policy(self._about, self._decisions)

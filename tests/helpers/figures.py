@@ -1,7 +1,5 @@
 """Figures drawn for real, and looked at."""
 
-import subprocess
-import sys
 from itertools import combinations
 
 import matplotlib
@@ -83,8 +81,3 @@ def find_clashes(ax):
                 if text in patch.axes.texts
             ]
     return clashes
-
-
-def run_python(code, folder):
-    command = [sys.executable, "-c", code]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout

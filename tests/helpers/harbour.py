@@ -46,13 +46,3 @@ class Defective(Harbour):
 class Escaping(Harbour):
     def action_label(self, action):
         return f"\x1b[31m{action}\x9b"
-
-
-class Wide(Harbour):
-    """Breaks a rule in a state whose string is long."""
-
-    def initial_state(self):
-        return ("quay",) * 200
-
-    def outcomes(self, state, action):
-        return [Outcome(0.5, 1.0, state)]

@@ -1,23 +1,46 @@
-"""Models whose bounds on rewards say nothing, or are wrong."""
+"""Models with bounds on what is to come that may say nothing, or be wrong."""
 
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass
+from typing import Any
 
 from tests.helpers.tables import Table
 from vulcan import Outcome
 
 
-class Unknowing(Table):
-    """A model whose bound on rewards says nothing."""
+@dataclass
+class Liar(Table):
+    """A model that says the same of every state, whether it is true or not."""
+
+    reward: float = 0.0
+    risk: float = 0.0
 
     def reward_to_go_bound(self, state: object, step: int) -> float:
-        return math.inf
+        return self.reward
+
+    def risk_to_go_bound(self, state: object, action: str, step: int) -> float:
+        return self.risk
 
 
-class Wrong(Table):
-    def reward_to_go_bound(self, state: object, step: int) -> float:
-        return -math.inf
+class Valued(Table):
+    """A table that knows what is earned from a state on at best, less the price of failures."""
+
+    def find_value(self, state: Any, step: int, price: float) -> float:
+        """Return it in units of the step, in which the price is given."""
+        actions = self.table.get(state, {}) if step < self.horizon else {}
+        values = [
+            sum(o.probability * (o.reward + self._follow(o, step + 1, price)) for o in outcomes)
+            for outcomes in actions.values()
+        ]
+        return max(values, default=0.0)
+
+    def _follow(self, outcome: Outcome, step: int, price: float) -> float:
+        if outcome.fails:
+            return -price
+        if self.discount == 0.0:
+            return 0.0  # no less than it is, and all that a bound must be
+        return self.discount * self.find_value(outcome.state, step, price / self.discount)
 
 
 CHAIN = {

@@ -12,7 +12,7 @@ from tests.helpers.builder import PolicyBuilder
 from tests.helpers.tables import Table
 from tests.oracles.brute_force import Plan
 from vulcan import Outcome, Policy
-from vulcan.model.reader import ModelReader, label_outcomes
+from vulcan.model.reader import ModelReader
 from vulcan.numerics import END, FAILED, UNPLANNED
 from vulcan.policy.policy import About
 
@@ -50,14 +50,8 @@ def build(table: Table, plan: Plan) -> Policy:
                 children.append(len(nodes) + len(pending) + 1)
                 pending.append((choice, outcome.state))
         nodes.append((name, outcomes, children))
-    for name, outcomes, children in nodes:
-        builder.add(
-            name,
-            label_outcomes(outcomes),
-            [o.probability for o in outcomes],
-            [o.reward for o in outcomes],
-            children,
-        )
+    for node in nodes:
+        builder.decide(*node)
     return builder.build()
 
 
@@ -98,12 +92,6 @@ def build_merged(
                 else:
                     number = following.setdefault(outcome.state, first + len(following))
                     children.append(number)
-            builder.add(
-                name,
-                label_outcomes(outcomes),
-                [float(o.probability) for o in outcomes],
-                [float(o.reward) for o in outcomes],
-                children,
-            )
+            builder.decide(name, outcomes, children)
         places = list(following)
     return builder.build()

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 from tests.helpers.builder import PolicyBuilder
 from vulcan import Policy, Problem
 from vulcan.errors import BoundError
-from vulcan.model.interface import Outcome
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import END, FAILED
 from vulcan.policy import Run
@@ -134,8 +133,6 @@ def _combine(parts: list[list[Any]], random: Random) -> list[tuple[Any, ...]]:
 
 
 def _build(problem: Problem, reader: ModelReader, solver: Solver, choice: Any) -> Policy:
-    from vulcan.model.reader import label_outcomes
-
     nodes: list[Any] = []
 
     def visit(choice: Any) -> int:
@@ -145,18 +142,11 @@ def _build(problem: Problem, reader: ModelReader, solver: Solver, choice: Any) -
         number, following = len(nodes), iter(later)
         nodes.append(None)
         children = [FAILED if o.fails else visit(next(following)) for o in outcomes]
-        columns: list[Outcome] = outcomes
-        nodes[number] = (
-            label,
-            label_outcomes(columns),
-            [float(o.probability) for o in columns],
-            [float(o.reward) for o in columns],
-            children,
-        )
+        nodes[number] = (label, outcomes, children)
         return number
 
     visit(choice)
     builder = PolicyBuilder(describe_origin(problem, reader, solver))
     for node in nodes:
-        builder.add(*node)
+        builder.decide(*node)
     return builder.build()

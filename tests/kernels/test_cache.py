@@ -12,7 +12,6 @@ from types import ModuleType
 
 import pytest
 
-from tests.helpers.fresh_modules import import_again
 from vulcan.kernels import codes, compilation
 from vulcan.kernels.compilation import find_directory
 
@@ -44,6 +43,18 @@ def temporary(tmp_path, monkeypatch):
     compilation._make_temporary_directory.cache_clear()
     yield folder
     compilation._make_temporary_directory.cache_clear()
+
+
+def import_again(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Import a module anew, which others get as well until the test ends."""
+    package, _, last = name.rpartition(".")
+    old = import_module(name)
+    monkeypatch.delitem(sys.modules, name)
+    fresh = import_module(name)
+    assert fresh is not old
+    monkeypatch.setitem(sys.modules, name, fresh)
+    monkeypatch.setattr(sys.modules[package], last, fresh)
+    return fresh
 
 
 @pytest.fixture

@@ -39,12 +39,8 @@ class Breaking(Bandit):
 
 def test_the_number_of_workers_changes_nothing() -> None:
     problem = vulcan.Problem(Bandit(4), BOUND)
-    alone = vulcan.solve(problem, vulcan.Vulcan(), samples=300, seed=1)
     for workers in (1, 2):
-        shared = vulcan.solve(problem, vulcan.Vulcan(), samples=300, seed=1, parallel=workers)
-        assert shared.policy == alone.policy
-        assert shared.certificate == alone.certificate
-        assert shared.statistics.evaluations == alone.statistics.evaluations
+        solve_alone_and_shared(problem, workers)
     forward = vulcan.solve(problem, parallel=2)
     assert forward.policy == vulcan.solve(problem).policy
 
@@ -109,7 +105,7 @@ class Costly(Bandit):
 
 
 def solve_alone_and_shared(
-    problem: vulcan.Problem, executor: Executor | str, **options: Any
+    problem: vulcan.Problem, executor: Executor | str | int, **options: Any
 ) -> vulcan.Result:
     """Return the result of several workers, which must be that of one process."""
     alone = vulcan.solve(problem, vulcan.Vulcan(), samples=300, seed=1)

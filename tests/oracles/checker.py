@@ -34,7 +34,7 @@ from tests.helpers.plans import about
 from tests.helpers.tables import REWARDS, random_bound, random_table
 from vulcan import Outcome, Policy, Start
 from vulcan.bounds.forms import Concave
-from vulcan.model.reader import ModelReader, label_outcomes
+from vulcan.model.reader import ModelReader
 from vulcan.numerics import END, FAILED, UNPLANNED
 from vulcan.policy.policy import AnyPolicy, RandomisedPolicy
 
@@ -113,14 +113,7 @@ def _build(random: Random, problem: vulcan.Problem, unplanned: float) -> Policy:
                     alone = not merged and len(following) < 100
                     key = (outcome.state, len(following) if alone else -1)
                     children.append(following.setdefault(key, count + len(following)))
-            numbers = [(float(o.probability), float(o.reward)) for o in outcomes]
-            builder.add(
-                label,
-                label_outcomes(outcomes),
-                [probability for probability, _ in numbers],
-                [reward for _, reward in numbers],
-                children,
-            )
+            builder.decide(label, outcomes, children)
         places, count = [state for state, _ in following], count + len(following)
     return builder.build()
 

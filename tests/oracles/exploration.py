@@ -60,14 +60,3 @@ def value(mission: Exploration, state: History, step: int, price: float = 0.0) -
         if mission.actions(state)
         else 0.0
     )
-
-
-def walk(mission: Exploration, state: History, step: int) -> tuple[int, int, int]:
-    """Count histories one by one."""
-    if step == mission.horizon:
-        return 0, 1, 0
-    counts = [(1, 0, 0)]
-    for action in mission.actions(state):
-        for outcome in mission.outcomes(state, action):
-            counts.append((0, 0, 1) if outcome.fails else walk(mission, outcome.state, step + 1))
-    return tuple(map(sum, zip(*counts, strict=True)))

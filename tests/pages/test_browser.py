@@ -13,6 +13,7 @@ import pytest
 
 import vulcan
 from examples.treatment import Treatment
+from tests.helpers.tables import Table
 from tests.helpers.wide_trees import make_wide_plan
 from vulcan import Outcome, Start
 from vulcan.domains import Bandit, Exploration
@@ -99,36 +100,17 @@ def read(page, selector):
     return page.inner_text(selector).replace("\xa0", " ")
 
 
-class Drawn:
-    """Begins north or south, and is discounted."""
-
-    horizon, discount = 3, 0.9
-
-    def initial_state(self):
-        return Start.draw([Outcome(0.5, 0.0, "north"), Outcome(0.5, 0.0, "south")])
-
-    def actions(self, state):
-        return ["go", "stay"]
-
-    def outcomes(self, state, action):
-        if action == "stay":
-            return [Outcome(1.0, 1.0, state)]
-        return [Outcome(0.98, 2.0, f"{state}!"), Outcome.failure(0.02)]
-
-
-class Empty:
-    """Has nothing to decide."""
-
-    horizon = 1
-
-    def initial_state(self):
-        return "here"
-
-    def actions(self, state):
-        return []
-
-    def outcomes(self, state, action):
-        return []
+def make_drawn():
+    """Return a model that begins north or south, and is discounted."""
+    start = Start.draw([Outcome(0.5, 0.0, "north"), Outcome(0.5, 0.0, "south")])
+    table = {
+        place: {
+            "go": [Outcome(0.98, 2.0, f"{place}!"), Outcome.failure(0.02)],
+            "stay": [Outcome(1.0, 1.0, place)],
+        }
+        for place in (f"{side}{'!' * k}" for side in ("north", "south") for k in range(3))
+    }
+    return Table(table, 3, 0.9, start)
 
 
 def find_outcome(policy, node, label):
@@ -238,8 +220,8 @@ def test_a_phone_shows_all_of_it_without_scrolling_sideways(mission, visit):
 def test_odd_plans_are_shown_as_well(kind, folder, visit):
     problems = {
         "randomised": vulcan.Problem(Bandit(horizon=4), 0.004),
-        "drawn": vulcan.Problem(Drawn(), "0.01*x"),
-        "empty": vulcan.Problem(Empty(), 0.01),
+        "drawn": vulcan.Problem(make_drawn(), "0.01*x"),
+        "empty": vulcan.Problem(Table({}), 0.01),
     }
     solver = vulcan.Lagrangian(randomised=True) if kind == "randomised" else None
     vulcan.solve(problems[kind], solver).explore().save(folder / f"{kind}.html")

@@ -15,7 +15,7 @@ import vulcan
 from examples.treatment import Treatment
 from tests.certificate.test_beyond import Coast, make_plan
 from tests.helpers.plans import edit
-from tests.helpers.tables import one_action
+from tests.helpers.tables import Table, one_action
 from vulcan import Outcome
 from vulcan.domains import Bandit
 from vulcan.errors import OptionError, PolicyError
@@ -110,22 +110,13 @@ def test_licences_of_what_is_bundled_are_there():
 
 
 def test_texts_of_a_model_stay_texts():
-    class Hostile:
-        horizon = 1
-
-        def initial_state(self):
-            return "</script><script>alert(1)</script>"
-
-        def actions(self, state):
-            return ["<b>bold & 'bad'</b>"]
-
-        def outcomes(self, state, action):
-            return [Outcome(1.0, 1.0, "end", "</script><img onerror=alert(2)>")]
-
+    class Hostile(Table):
         def __repr__(self):
             return "</title><script>alert(3)</script>"
 
-    result = vulcan.solve(vulcan.Problem(Hostile(), 0.1))
+    start = "</script><script>alert(1)</script>"
+    ways = {"<b>bold & 'bad'</b>": [Outcome(1.0, 1.0, "end", "</script><img onerror=alert(2)>")]}
+    result = vulcan.solve(vulcan.Problem(Hostile({start: ways}, start=start), 0.1))
     html = result.explore(what_if=None).html
     assert "alert(1)</script>" not in html
     assert "<img onerror" not in html

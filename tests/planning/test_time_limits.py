@@ -10,6 +10,7 @@ import pytest
 
 import vulcan
 from tests.conftest import Clock
+from tests.helpers.tables import Table, one_action
 from vulcan import Outcome
 from vulcan.domains import Bandit, Exploration
 from vulcan.planning import Status
@@ -55,20 +56,9 @@ class Slow:
         ]
 
 
-class Long:
-    """One state and one action."""
-
-    def __init__(self, horizon: int) -> None:
-        self.horizon = horizon
-
-    def initial_state(self) -> int:
-        return 0
-
-    def actions(self, state: int) -> list[str]:
-        return ["go"]
-
-    def outcomes(self, state: int, action: str) -> list[Outcome]:
-        return [Outcome(1 - 1e-9, 1.0, 0), Outcome.failure(1e-9)]
+def make_long(horizon: int) -> Table:
+    """Return a model of one state and one action."""
+    return one_action(Outcome(1 - 1e-9, 1.0, 0), Outcome.failure(1e-9), horizon=horizon)
 
 
 def solve_slow(clock: Clock, model: Slow, **options: Any) -> tuple[vulcan.Result, float]:
@@ -122,13 +112,12 @@ def test_a_policy_that_is_not_certified_in_time(clock: Clock, solver: Any) -> No
 @pytest.mark.usefixtures("processor_clock")
 def test_a_long_horizon() -> None:
     steps, limit = 20_000, 2.0
-    vulcan.solve(vulcan.Problem(Long(10), 0.01))  # kernels are loaded
+    vulcan.solve(vulcan.Problem(make_long(10), 0.01))  # kernels are loaded
     began = time.process_time()
-    result = vulcan.solve(vulcan.Problem(Long(steps), 0.01), time_limit=limit)
+    result = vulcan.solve(vulcan.Problem(make_long(steps), 0.01), time_limit=limit)
     assert time.process_time() - began < 1.5 * limit
     assert result.status is Status.SOLVED
     assert result.safe
-    assert result.certificate is not None
     survival = (1 - 1e-9) ** steps
     assert float(result.certificate.risk) == pytest.approx(1 - survival, rel=1e-6)
     assert float(result.certificate.reward) == pytest.approx((1 - survival) / 1e-9, rel=1e-6)
@@ -136,9 +125,9 @@ def test_a_long_horizon() -> None:
 
 @pytest.mark.slow
 def test_a_very_long_horizon() -> None:
-    vulcan.solve(vulcan.Problem(Long(10), 0.01))  # kernels are loaded
+    vulcan.solve(vulcan.Problem(make_long(10), 0.01))  # kernels are loaded
     began = time.perf_counter()
-    result = vulcan.solve(vulcan.Problem(Long(10**6), 0.01), time_limit=30)
+    result = vulcan.solve(vulcan.Problem(make_long(10**6), 0.01), time_limit=30)
     assert time.perf_counter() - began < 45
     assert result.policy is not None
 
@@ -176,8 +165,6 @@ def test_an_earlier_policy_that_is_certified_wins(clock: Clock) -> None:
     result = vulcan.solve(problem, vulcan.LocalVulcan(), samples=4500, time_limit=1000)
     assert result.status is Status.STOPPED
     assert result.safe
-    assert result.certificate is not None
-    assert result.planned is not None
     assert result.planned.reward > result.certificate.reward
     assert "a better policy than the one above" in str(result)
 
@@ -188,7 +175,6 @@ def test_a_plan_that_is_not_certified_is_not_followed(clock: Clock, seconds: flo
     model.clock, model.asked, model.seconds = clock, Counter(), (0.0,)
     problem = vulcan.Problem(model, "0.002*x")
     policy = vulcan.solve(problem, vulcan.LocalVulcan(), samples=10).policy
-    assert policy is not None
     run = policy.start()
     run.observe(0)
     # Of where the run is, more is asked than by search and certificate.

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import vulcan
-from tests.helpers.figures import PROBLEM, draw, legend, run_python
+from tests.helpers.figures import PROBLEM, draw, legend
 from vulcan import Linear, Pareto, Problem, plotting
 from vulcan.baselines import LinearProgram, Penalty
 from vulcan.domains import Bandit, ThreeActions
@@ -203,8 +203,3 @@ def test_without_matplotlib_there_is_a_readable_error(frontier, comparison, monk
     ):
         with pytest.raises(OptionError, match=r"pip install 'vulcan-planner\[plot\]'"):
             act()
-
-
-def test_importing_vulcan_and_its_figures_imports_no_matplotlib(tmp_path):
-    code = "import sys, vulcan, vulcan.plotting; print('matplotlib' in sys.modules)"
-    assert run_python(code, tmp_path) == "False\n"

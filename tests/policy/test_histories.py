@@ -7,6 +7,7 @@ import math
 import pytest
 
 import vulcan
+from tests.helpers.tables import one_action
 from vulcan import Outcome
 from vulcan.domains import Bandit
 from vulcan.errors import OptionError
@@ -67,17 +68,6 @@ def test_histories_that_do_not_exist_are_refused() -> None:
 
 
 def test_sure_failure_has_no_sequence_execution_risk_but_0() -> None:
-    class Doomed:
-        horizon = 1
-
-        def initial_state(self) -> int:
-            return 0
-
-        def actions(self, state: int) -> list[str]:
-            return ["go"]
-
-        def outcomes(self, state: int, action: str) -> list[Outcome]:
-            return [Outcome.failure(1.0, 3.0)]
-
-    assert ser(Doomed(), [("go", "failure")]) == 0
-    assert g(Doomed(), [("go", "failure")]) == 3.0
+    doomed = one_action(Outcome.failure(1.0, 3.0))
+    assert ser(doomed, [("go", "failure")]) == 0
+    assert g(doomed, [("go", "failure")]) == 3.0

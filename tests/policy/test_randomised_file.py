@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 
 import vulcan
+from tests.helpers.sealed import seal, unseal
 from vulcan import Policy
 from vulcan.domains import Bandit
 from vulcan.errors import PolicyFileError
-from vulcan.policy.file import SEAL
 from vulcan.policy.policy import RandomisedPolicy
 from vulcan.runtime.files import HEADER
-
-
-def seal(content: bytes, version: int = 2) -> bytes:
-    data = HEADER.pack(SEAL.magic, version, len(content)) + content
-    return data + hashlib.sha256(data).digest()
-
-
-def open_content(path: Path) -> dict[str, Any]:
-    return msgspec.msgpack.decode(path.read_bytes()[HEADER.size : -32])
 
 
 def test_round_trip(bandit: RandomisedPolicy, saved_bandit: Path) -> None:
@@ -80,9 +69,9 @@ def change_array(content: dict[str, Any], name: str, kind: str, value: float) ->
     ],
 )
 def test_sealed_nonsense_is_refused(saved_bandit: Path, change: Any, problem: str) -> None:
-    content = open_content(saved_bandit)
+    content = unseal(saved_bandit)
     change(content)
-    saved_bandit.write_bytes(seal(msgspec.msgpack.encode(content)))
+    saved_bandit.write_bytes(seal(content, 2))
     with pytest.raises(PolicyFileError, match=r"plan.vulcan: the content is not a policy: "):
         Policy.load(saved_bandit)
     with pytest.raises(PolicyFileError, match=problem):

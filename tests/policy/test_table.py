@@ -15,13 +15,13 @@ import vulcan
 from examples.treatment import Treatment
 from tests.helpers.builder import PolicyBuilder
 from tests.helpers.mixtures import mix_bandit
-from tests.helpers.plans import edit
+from tests.helpers.plans import about, edit
+from tests.helpers.tables import Table
 from vulcan import Outcome
 from vulcan.domains import Bandit
 from vulcan.errors import OptionError
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import END
-from vulcan.policy.policy import About
 from vulcan.policy.views import PolicyTable
 from vulcan.policy.walk import find_decision_points
 
@@ -122,31 +122,21 @@ def test_members_have_rows_of_their_own() -> None:
 
 
 def test_a_decision_of_several_levels_and_states_has_a_row_for_each() -> None:
-    class Fork:
-        horizon = 2
-
-        def initial_state(self):
-            return "fork"
-
-        def actions(self, state):
-            return ["go"]
-
-        def outcomes(self, state, action):
-            if state == "fork":
-                return [Outcome(0.25, 0, "left"), Outcome(0.75, 0, "right")]
-            return [Outcome(1.0, 2.0, "over", label="over")]
-
-    about = About("Fork", ModelReader(Fork()).fingerprint(), 2, 1.0, None, "by hand")
-    builder = PolicyBuilder(about)
+    over = {"go": [Outcome(1.0, 2.0, "over")]}
+    fork = {"go": [Outcome(0.25, 0, "left"), Outcome(0.75, 0, "right")]}
+    model = Table({"fork": fork, "left": over, "right": over}, 2, start="fork")
+    builder = PolicyBuilder(about(model))
     builder.add("go", ["left", "right"], [0.25, 0.75], [0.0, 0.0], [1, 1])
     builder.add("go", ["over"], [1.0], [2.0], [END])
     policy = builder.build()
     assert policy.table()["reach"].tolist() == [1.0, 1.0]
-    states = policy.bind(Fork()).table()
+    states = policy.bind(model).table()
     assert states["state"].tolist() == ["fork", "right", "left"]
     assert states["reach"].tolist() == [1.0, 0.75, 0.25]
 
-    builder = PolicyBuilder(about)  # its last decision is taken second by some, third by others
+    builder = PolicyBuilder(
+        about(model)
+    )  # its last decision is taken second by some, third by others
     builder.add("go", ["left", "right"], [0.5, 0.5], [0.0, 0.0], [1, 2])
     builder.add("go", ["over"], [1.0], [0.0], [2])
     builder.add("go", ["over"], [1.0], [2.0], [END])
@@ -227,12 +217,7 @@ def test_html_shows_labels_and_runs_none() -> None:
 
 
 def test_a_plan_without_decisions_has_an_empty_table() -> None:
-    class Over(Bandit):
-        def actions(self, state):
-            return []
-
-    policy = vulcan.solve(vulcan.Problem(Over(2), 0.1)).policy
-    table = policy.table()
+    table = vulcan.solve(vulcan.Problem(Table({}), 0.1)).policy.table()
     assert len(table) == len(table.top(3)) == len(table.where(table["step"] == 1)) == 0
     assert str(table).startswith("step")
 
@@ -247,24 +232,6 @@ HOSTILE = (
 )
 
 
-class Hostile:
-    """One step; a label that a spreadsheet or a browser would act on, a state that is a number."""
-
-    horizon = 1
-
-    def __init__(self, label: str, state: float = -1.5) -> None:
-        self.label, self.state = label, state
-
-    def initial_state(self):
-        return self.state
-
-    def actions(self, state):
-        return [self.label]
-
-    def outcomes(self, state, action):
-        return [Outcome(1.0, -1.5, "done")]
-
-
 def test_a_line_break_in_a_label_begins_no_row_of_a_csv() -> None:
     text = tabulate_hostile("rest\r=1").to_csv()
     (row,) = csv.DictReader(io.StringIO(text, newline=""))
@@ -272,7 +239,9 @@ def test_a_line_break_in_a_label_begins_no_row_of_a_csv() -> None:
 
 
 def tabulate_hostile(label: str) -> PolicyTable:
-    return vulcan.solve(vulcan.Problem(Hostile(label), 0.1)).policy.table()
+    """Return the table of one step whose label a spreadsheet would run, in a state -1.5."""
+    model = Table({-1.5: {label: [Outcome(1.0, -1.5, "done")]}}, start=-1.5)
+    return vulcan.solve(vulcan.Problem(model, 0.1)).policy.table()
 
 
 @pytest.mark.parametrize("label", HOSTILE)

@@ -93,14 +93,6 @@ def assert_same_forward_search(problem: vulcan.Problem) -> None:
     assert_same_policy(problem, policy, result.policy)
 
 
-@pytest.mark.parametrize(
-    ("horizon", "printed"), [(2, 0.9906), (3, 1.4892), (4, 2.0167), (5, 2.5201)]
-)
-def test_forward_search_gives_the_table_of_the_paper(horizon: int, printed: float) -> None:
-    problem = vulcan.Problem(Bandit(horizon), vulcan.Linear(0.002))
-    assert algorithms.forward_search(problem)[0] == pytest.approx(printed, abs=6e-5)
-
-
 @pytest.mark.parametrize("merges", [True, False])
 @pytest.mark.parametrize("horizon", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("bound", [vulcan.Linear(0.002), vulcan.Constant(0.0012)], ids=str)

@@ -382,28 +382,20 @@ def test_groups_never_share_children_of_other_numbers() -> None:
     assert result.safe
 
 
-class Toll:
+def make_toll() -> Table:
     """Getting there risks more than the bound leaves for a bold step after each of the readings."""
 
-    horizon = 2
+    def cross(gain: float) -> dict[str, list[Outcome]]:
+        safe = [Outcome(0.049, gain, k) for k in range(20)]
+        return {"cross": [*safe, Outcome.failure(0.02)], "stop": [Outcome(1.0, 0.1, "ended")]}
 
-    def initial_state(self) -> Any:
-        return ()
-
-    def actions(self, state: Any) -> list[str]:
-        return [] if state[-1:] == ("ended",) else ["cross", "stop"]
-
-    def outcomes(self, state: Any, action: str) -> list[Outcome]:
-        if action == "stop":
-            return [Outcome(1.0, 0.1, (*state, "ended"), "ended")]
-        gain = 2.0 + 0.01 * int(state[0]) if state else 0.0
-        safe = [Outcome(0.049, gain, (*state, str(k)), str(k)) for k in range(20)]
-        return [*safe, Outcome.failure(0.02)]
+    table = {k: cross(2.0 + 0.01 * k) for k in range(20)}
+    return Table({"here": cross(0.0), **table}, 2, start="here", merges=False)
 
 
 def test_a_price_that_decides_the_whole_mission_is_left_to_the_histories_after_it() -> None:
     """One price of failure risked too much, and for a little more nothing was worth doing."""
-    result = vulcan.solve(vulcan.Problem(Toll(), 0.03), Growth(), samples=2_000)
+    result = vulcan.solve(vulcan.Problem(make_toll(), 0.03), Growth(), samples=2_000)
     assert result.safe
     assert result.certificate.risk > 0.95 * 0.03
     assert result.certificate.reward > 1.0  # half of the histories after it; 0.1 to stop at once

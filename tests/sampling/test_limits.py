@@ -21,6 +21,7 @@ from vulcan.solvers.base import Options
 
 NINE = vulcan.Problem(Bandit(9), vulcan.Linear(0.002))
 LARGE = vulcan.Problem(Bandit(14), vulcan.Linear(0.002))
+MISSION = vulcan.Problem(Exploration(6), vulcan.parse(BOUND))
 SOLVERS = [vulcan.LocalVulcan(), vulcan.LocalVulcan.paper(), vulcan.baselines.UCT()]
 
 
@@ -51,10 +52,13 @@ def test_limits_of_zero(solver: Any, limits: dict[str, int], by: str) -> None:
     assert result.statistics.samples == 0
 
 
-@pytest.mark.parametrize("solver", [*SOLVERS, vulcan.Vulcan()])
+@pytest.mark.parametrize(
+    ("problem", "solver"),
+    [*((LARGE, solver) for solver in [*SOLVERS, vulcan.Vulcan()]), (MISSION, vulcan.Vulcan())],
+)
 @pytest.mark.usefixtures("processor_clock")
-def test_time_limit(solver: Any) -> None:
-    result = vulcan.solve(LARGE, solver, time_limit=0.5)
+def test_time_limit(problem: vulcan.Problem, solver: Any) -> None:
+    result = vulcan.solve(problem, solver, time_limit=0.5)
     require_stopped(result, "time limit")
     assert result.certificate.complete or getattr(solver, "as_printed", False)
     assert result.certificate.passes or isinstance(solver, vulcan.baselines.UCT)
@@ -128,9 +132,6 @@ def test_memory_counts_the_state_graph() -> None:
     assert result.statistics.memory <= 1_000_000 + 1000 * 400
 
 
-MISSION = vulcan.Problem(Exploration(6), vulcan.parse(BOUND))
-
-
 def require_certified(result: vulcan.Result) -> None:
     assert result.safe
     assert vulcan.certify(result.problem, result.policy) == result.certificate
@@ -159,14 +160,6 @@ def test_next_to_no_time(problem: vulcan.Problem, limits: dict[str, int], by: st
 def test_next_to_no_memory(merges: bool) -> None:
     problem = vulcan.Problem(Table({0: {"a": [Outcome(1.0, 1.0, 0)]}}, merges=merges), LINEAR)
     require_certified(vulcan.solve(problem, vulcan.Vulcan(), limits=vulcan.Limits(memory=1)))
-
-
-@pytest.mark.usefixtures("processor_clock")
-def test_time_limit_of_compiled_models() -> None:
-    result = vulcan.solve(MISSION, vulcan.Vulcan(), time_limit=0.5)
-    require_stopped(result, "time limit")
-    require_certified(result)
-    assert result.statistics.samples > 0
 
 
 def test_memory_of_compiled_models() -> None:

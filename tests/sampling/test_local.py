@@ -24,6 +24,9 @@ ENOUGH = 100_000
 
 SEEDS = st.integers(0, (1 << 64) - 1)
 
+# Under a constant bound the risk alone may be too large, and is refused early.
+BOUNDS = bounds() | st.sampled_from([0.0, 0.01, 0.05, 0.2, 0.5]).map(vulcan.Constant)
+
 
 def solve_both(
     table: Table, bound: RiskBound, kind: str, merges: bool, **options: Any
@@ -84,7 +87,7 @@ def find_plan(table: Table, result: Result) -> Plan:
 @settings(max_examples=50)
 @given(
     table=tables(),
-    bound=bounds(),
+    bound=BOUNDS,
     merges=st.booleans(),
     seed=SEEDS,
     complete=st.booleans(),
@@ -123,7 +126,7 @@ def test_ends_with_the_reward_of_forward_search(
 @settings(max_examples=60)
 @given(
     table=tables(),
-    bound=bounds(),
+    bound=BOUNDS,
     merges=st.booleans(),
     samples=st.integers(1, 50),
     first_round=st.sampled_from([1, 2, 1024]),
@@ -164,7 +167,7 @@ def test_every_number_of_samples_gives_a_complete_policy(
 @settings(max_examples=60)
 @given(
     table=tables(),
-    bound=bounds(),
+    bound=BOUNDS,
     merges=st.booleans(),
     samples=st.integers(1, 50) | st.just(200),
     seed=SEEDS,
@@ -366,14 +369,6 @@ def test_same_seed_and_samples_give_the_same_policy() -> None:
         assert again.statistics.evaluations == first.statistics.evaluations
     assert any(run(seed).policy != first.policy for seed in range(2, 6))
     assert run(0, 2000).policy == run(0, 2000).policy
-
-
-def test_largest_seed() -> None:
-    problem = vulcan.Problem(Bandit(5, merges=False), LINEAR)
-    exact = vulcan.solve(problem, vulcan.ForwardSearch())
-    for seed in (0, 1 << 63, (1 << 64) - 1):
-        result = vulcan.solve(problem, vulcan.LocalVulcan(), samples=ENOUGH, seed=seed)
-        assert result.policy == exact.policy
 
 
 @pytest.mark.parametrize("samples", [1, 2, 1023, 1024, 1025, 5000, 20_000])

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import vulcan
 from tests.helpers.charts import CURVED, LONGEST, PLACES, Chart, draw_chart, look_ahead
+from tests.helpers.heuristics import Valued
 from tests.helpers.tables import Table, bounds, tables
 from tests.oracles.best_policies import best_mixture
 from tests.oracles.brute_force import enumerate_plans
@@ -28,7 +29,7 @@ from vulcan.sampling.proof import Proof
 PRICES = [0.0, 0.3, 2.0, 40.0]
 
 
-class Bounded(Table):
+class Bounded(Valued):
     """A table that knows that no step pays more than 3."""
 
     def reward_to_go_bound(self, state: Any, step: int) -> float:
@@ -39,28 +40,7 @@ class Priced(Bounded):
     """A table that also knows the exact value of what is to come."""
 
     def value_to_go_bound(self, state: Any, step: int, price: float) -> float:
-        last = self._last(state)
-        actions = self.table.get(last, {})
-        if step == self.horizon or not actions:
-            return 0.0
-        place = (lambda s: s) if self.merges else (lambda s: (s,))
-        return max(
-            sum(
-                o.probability
-                * (
-                    o.reward
-                    + (-price if o.fails else self._discounted(place(o.state), step + 1, price))
-                )
-                for o in outcomes
-            )
-            for outcomes in actions.values()
-        )
-
-    def _discounted(self, state: Any, step: int, price: float) -> float:
-        """Return what comes after, in units of the step before; failures keep their price."""
-        if self.discount == 0.0:
-            return 0.0  # no less than it is, and all that a bound must be
-        return self.discount * self.value_to_go_bound(state, step, price / self.discount)
+        return self.find_value(self._last(state), step, price)
 
 
 def prove(model: Any, bound: vulcan.RiskBound = CURVED, memory: int | None = None) -> Proof:
@@ -202,15 +182,12 @@ def test_a_safe_outcome_beside_failures_that_sum_to_one(rest: float) -> None:
 
 
 def test_a_start_is_bounded_like_any_decision() -> None:
-    class Begun(Bounded):
-        def initial_state(self) -> Any:
-            return vulcan.Start({"here": [Outcome(1.0, 0.5, 0)], "there": [Outcome(1.0, 0.0, 1)]})
-
+    start = vulcan.Start({"here": [Outcome(1.0, 0.5, 0)], "there": [Outcome(1.0, 0.0, 1)]})
     table = {
         0: {"go": [Outcome(0.9, 1.0, 0), Outcome.failure(0.1, 0.0)]},
         1: {"go": [Outcome(1.0, 1.2, 1)]},
     }
-    proof = prove(Begun(table, 2, 0.5))
+    proof = prove(Bounded(table, 2, 0.5, start))
     assert proof.advance(0.0) == pytest.approx(0.5 + 0.9 * (1 + 0.5 * 0.9))
     assert proof.advance(5.0) == pytest.approx(1.2 * 1.5)
 

@@ -1,9 +1,8 @@
-"""Trees after a search: nothing admissible is deleted, and values are exact."""
+"""Trees after a search: what is refused early, and that values are exact."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,19 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vulcan
-from tests.helpers.constraints import KINDS, constraint
+from tests.helpers.constraints import constraint
 from tests.helpers.tables import Table, bounds, tables
-from tests.helpers.trees import (
-    Node,
-    sample,
-    start,
-    unfold,
-)
-from tests.oracles.brute_force import admits, enumerate_plans
 from tests.oracles.priced_trees import Place, grow
 from vulcan import Outcome
 from vulcan.domains import Bandit
-from vulcan.kernels.paper_tree import DELETED
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import NONE
 from vulcan.sampling.price_search import PriceRun
@@ -36,49 +27,6 @@ def sample_tree(problem: vulcan.Problem, samples: int, seed: int = 0) -> PriceRu
     while run.can_sample(samples):
         run.advance(samples)
     return run
-
-
-def require_kept(node: Node | None, choice: Any) -> None:
-    """No action of a policy is deleted, as far as the tree has its histories."""
-    if node is None or choice is None or not node.edges:
-        return
-    label, after = choice
-    edge = next(edge for edge in node.edges if edge.label == label)
-    assert edge.mark != DELETED
-    for child, rest in zip(edge.children, after, strict=True):
-        require_kept(child, rest)
-
-
-CEILINGS = st.sampled_from([0.0, 0.01, 0.05, 0.2, 0.5]).map(vulcan.Constant)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=60)
-@given(
-    table=tables(),
-    bound=bounds() | CEILINGS,
-    merges=st.booleans(),
-    completed=st.booleans(),
-    samples=st.integers(1, 40),
-    seed=st.integers(0, 1 << 40),
-)
-def test_no_admissible_policy_is_ever_refused(kind, table, bound, merges, completed, samples, seed):
-    # Early refusal included: under a constant bound the risk alone may be too large.
-    model = replace(table, merges=merges, calls={})
-    plans = [plan for plan in enumerate_plans(table) if admits(kind, bound, plan)]
-    run = start(model, bound, constraint(kind, model), seed)
-    sample(run, samples)
-    if completed and not run.exhausted:
-        assert run._finalise_tree(True, lambda: False)
-    root = unfold(run)
-    for plan in plans:
-        require_kept(root, plan.choice)
-    # To its end, the search finds the best policy, or that there is none.
-    sample(run, 10_000)
-    assert (run.solved, run.exhausted) == (bool(plans), not plans)
-    if plans:
-        best = max(plan.reward for plan in plans)
-        assert unfold(run).value == pytest.approx(best, abs=1e-9)
 
 
 LEAP = {

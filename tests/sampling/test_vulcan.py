@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
-from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
@@ -92,16 +91,6 @@ def test_bounds_that_have_values_only_where_policies_are(table: Table) -> None:
 # Several initial states.
 
 
-@dataclass
-class Drawn(Table):
-    """A table whose start is drawn, or chosen."""
-
-    drawn: Any = None
-
-    def initial_state(self) -> Any:
-        return self.drawn
-
-
 def list_drawn_plans(table: Table, chances: list[float]) -> list[Plan]:
     """Return all policies of a table whose state k is drawn with chance k, without discount."""
     spread = [Outcome(chance, 0.0, state, f"start {state}") for state, chance in enumerate(chances)]
@@ -123,14 +112,14 @@ def draw_table(seed: int) -> Table:
 def test_a_start_that_is_drawn(table: Table, bound: vulcan.RiskBound, chance: float) -> None:
     chances = [chance, 1 - chance]
     start = Start.draw([Outcome(p, 0.0, state) for state, p in enumerate(chances)])
-    model = Drawn(table.table, table.horizon, drawn=start)
+    model = Table(table.table, table.horizon, start=start)
     check_best(find_best(vulcan.Problem(model, bound)), list_drawn_plans(table, chances), bound)
 
 
 @settings(max_examples=40)
 @given(table=SEEDS.map(draw_table), bound=bounds())
 def test_a_start_that_is_chosen(table: Table, bound: vulcan.RiskBound) -> None:
-    model = Drawn(table.table, table.horizon, drawn=Start.choose({"one": 0, "other": 1}))
+    model = replace(table, start=Start.choose({"one": 0, "other": 1}), calls={})
     policies = [plan for k in (0, 1) for plan in enumerate_plans(replace(table, start=k))]
     check_best(find_best(vulcan.Problem(model, bound)), policies, bound)
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.helpers.charts import CHART, HONEST, MOST, STATE, Chart, draw_chart, look_ahead
 from vulcan import Outcome
-from vulcan.domains import Bandit, Exploration
+from vulcan.domains import Bandit
 from vulcan.errors import ModelError, OptionError
 from vulcan.model.compiled import outcomes_signature, value_bound_signature
 from vulcan.testing import check_compiled
@@ -29,13 +29,6 @@ def test_example_agrees_unless_it_is_changed(monkeypatch: pytest.MonkeyPatch) ->
     assert other.compiled.most_outcomes == 4
     other.worth = [[worth + 1e-6 for worth in column] for column in other.worth]
     assert not check_compiled(other, most_states=200).ok
-
-
-@pytest.mark.parametrize("model", [Bandit(3, merges=False), Exploration(horizon=2)], ids=str)
-def test_domains_agree_in_all_their_states(model: Any) -> None:
-    report = check_compiled(model)
-    assert report.ok, report
-    assert report.finished
 
 
 @pytest.mark.parametrize("seed", range(4))

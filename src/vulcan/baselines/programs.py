@@ -221,9 +221,6 @@ NEGLIGIBLE: Final = 1e-3
 """Coefficients below this fraction of the tolerance of rows are dropped: HiGHS's presolve would
 divide by them."""
 
-MISLED: Final = "untransformed violations"
-"""Part of HiGHS's message if a solution of the presolved program violates rows of the program."""
-
 ON: Final = Option(
     "on",
     str,
@@ -513,7 +510,7 @@ class FlowProgram:
 
         HiGHS drops it and similar ones, so that the best of the rest need not be optimal.
         """
-        self._misled |= MISLED in event.message
+        self._misled |= "untransformed violations" in event.message
 
     @property
     def _values(self) -> Floats:

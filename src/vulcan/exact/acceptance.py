@@ -26,7 +26,6 @@ histories use `accepts` or `ACCEPTED` alone, and certify their policies as they 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -71,12 +70,6 @@ def find_extremes(graph: Graph, gains: NDArray[np.float64] | None = None) -> Ext
     outcomes = int(actions["outcome_count"].max(initial=1))
     certain = bool((actions["safe_count"] == 0).any())
     return outcomes, float(gains.max(initial=0.0)), certain
-
-
-def join_extremes(some: Iterable[Extremes]) -> Extremes:
-    """Return the maxima over several graphs."""
-    outcomes, gains, certain = map(max, zip(*some, strict=True))
-    return outcomes, gains, certain
 
 
 def _find_gains(graph: Graph) -> NDArray[np.float64]:

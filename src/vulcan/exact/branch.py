@@ -77,11 +77,7 @@ MOST_WORK: Final = 2_000_000  # open histories of all branch nodes, and WORK_OF_
 WORK_OF_A_NODE: Final = 20
 MOST_IDLE_WORK: Final = 1_000_000  # work without a gain that ends the branching
 SMALL_GAIN: Final = 0.01  # smallest decrease of the gap that counts as a gain, relative to it
-NEWTON_STEPS: Final = 3
 ROUNDING: Final = 1e-15  # relative rounding error allowed for a few operations
-
-Decision = tuple[int, int, list[int]]
-"""As in `Levels.decide`."""
 
 
 def branch(search: ExactSearch) -> None:
@@ -241,7 +237,7 @@ class _BranchTree:
         """Return the policy of a node that goes on with the best actions for a price."""
         levels = self._search.levels
         choice = self._search.sweeps.choose(1.0, float(self._prices[place]))
-        decisions: list[Decision] = []
+        decisions: list[tuple[int, int, list[int]]] = []  # as in `Levels.decide`
         for history, row in here.decided:
             if history.parent >= 0:
                 decisions[history.parent][2][history.place] = len(decisions)
@@ -274,7 +270,7 @@ class _BranchTree:
     def _limit(self, most: float, rewards: Vector, risks: Vector, depth: int) -> float:
         """Return a reward, at most `most`, that no acceptable policy of a node exceeds."""
         least = self._search.dual.least
-        for _ in range(NEWTON_STEPS):
+        for _ in range(3):  # each gives a valid limit
             if most < least or self._search.bound(most) == -math.inf:
                 return -math.inf
             less = float(self._exceed(most, rewards, risks, depth).max())

@@ -33,9 +33,6 @@ from vulcan.solvers.finding import is_closed
 CHUNK: Final = 1 << 22
 """Pairs of points between two checks of the clock; some hundredths of a second."""
 
-THINNESS: Final = 1e-14
-"""Relative difference of rewards up to which they count as equal: the order of sums differs."""
-
 
 class FrontArrays:
     """The fronts of all nodes of a layered graph."""
@@ -98,7 +95,7 @@ class FrontArrays:
         control = self._memory.control
         control[:] = 0
         control["price"], control["slack"] = price, slack
-        control["thinness"] = THINNESS * size
+        control["thinness"] = 1e-14 * size  # rewards differ by the order of sums
         control["most_points"], control["rare_points"] = most_points, rare_points or most_points
         control["work_limit"] = CHUNK
         control["next_node"] = len(self._layers.nodes) - 1

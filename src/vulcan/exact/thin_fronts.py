@@ -45,9 +45,6 @@ LONGEST_FRONT: Final = 1024
 
 MANY_PAIRS: Final = 2_000_000  # of a graph where a round takes long
 
-SLACKS: Final = (0.03, 1.0, 10.0)
-"""Largest dual gap of points in the three rounds, relative to the gap of the search."""
-
 # The search ends after this many rounds that gain less than this fraction of the gap.
 IDLE_ROUNDS: Final = 3
 SMALL_GAIN: Final = 0.02
@@ -109,7 +106,7 @@ def find_between(
     points = FIRST_POINTS if search.nodes < MANY_PAIRS else FEWEST_POINTS
     idle = 0
     while points <= (MOST_POINTS if search.work > LITTLE_WORK else LONGEST_FRONT):
-        for share in SLACKS:
+        for share in (0.03, 1.0, 10.0):  # largest dual gap, relative to the gap of the search
             gap = math.inf if best is None else upper - best.reward
             found = search.search(share * gap, points, -math.inf if best is None else best.reward)
             if search.stopped or (idle >= IDLE_ROUNDS and search.work > LITTLE_WORK):

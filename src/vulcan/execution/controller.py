@@ -5,10 +5,6 @@ each action, from the history that was observed, for a fixed time or number of s
 plan goes through `vulcan.replan`, which follows it only if it is better and the account allows it.
 So the whole keeps the guarantee of the first certificate, whatever happens on the way.
 
-Where plans grow (`vulcan.sampling.growth`), the tree below the observed history is grown again
-from the model's answers of the last step, which are remembered: what was known costs nearly
-nothing. Certificates ask the model itself.
-
 This is the tool for missions that are too large to be planned to the end at once, where there is
 time to think between two actions. A plan alone says what it is worth before it is executed; of a
 controller only the guarantee is known, and its reward is at least that of the first plan.
@@ -52,7 +48,8 @@ FORGETTING: Final = 0.8  # factor on the longest time by which a step was late, 
 class _Regrowth(Growth):
     """`Growth` from the current state, with what earlier steps have found.
 
-    That is the model's answers in the last two steps, and the groups of the whole mission.
+    That is the model's answers in the last two steps, and the groups of the whole mission: what was
+    known costs nearly nothing. Certificates ask the model itself.
     """
 
     def __init__(self, model: Any, default: Default) -> None:

@@ -2,9 +2,7 @@
 
 The rest of the mission is a problem of its own (`Rest`), with a risk bound of its
 own: the remaining risk of the old plan, plus what the run's account allows beyond it. The new plan
-is followed if the account allows it and it is better; else the run continues unchanged. So a replan
-never makes a run worse, and however often, wherever and with whatever solver runs replan, the whole
-keeps the guarantee of its certificate.
+is followed if the account allows it and it is better; else the run continues unchanged.
 
 **The account** of a run is the risk that it may take beyond its plan without breaking the guarantee
 given at its start. A plan with reward y₀ and risk x₀ keeps x₀ <= Δ(y₀). Somewhere on the way, after

@@ -37,8 +37,6 @@ FORMS: Final = {"path/to/model.json": "states, actions and outcomes by hand"}
 
 FAILURES: Final = (FAILURE, FAILURE.name)  # a failure in a dictionary, and in a file
 
-SMALLEST_FLOAT: Final = math.ulp(0.0)
-
 Table = Mapping[Any, Mapping[Any, Sequence[Sequence[Any]]]]
 
 
@@ -174,7 +172,7 @@ def _load(path: str) -> dict[str, Any]:
 def _read_float(text: str) -> float:
     """Return a number; one that would become 0 as the smallest float, so that it is refused."""
     number, digits = float(text), text.lower().partition("e")[0]
-    return SMALLEST_FLOAT if number == 0 and digits.strip("-0.") else number
+    return math.ulp(0.0) if number == 0 and digits.strip("-0.") else number
 
 
 def _pair_up(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

@@ -54,15 +54,10 @@ Integers = NDArray[np.int32]
 Choice = NDArray[np.int32]
 """An action row for each pair, NONE in tips: a policy that is a function of state and step."""
 
-MayGoOn = Callable[[int, int], bool]
-Opens = Callable[[Integers, int], NDArray[np.bool_]]
-
 Given = tuple[int, int, Sequence[int]]
 """Pair, row, and the given decision after each safe outcome; see `Levels.decide`."""
 
 Key = TypeVar("Key", bound=Hashable)
-
-PAIR_BYTES: Final = 4
 
 BETWEEN_CHECKS: Final = 512  # number of pairs between two checks of the limits
 
@@ -85,8 +80,8 @@ TARGET: Final = np.dtype([("probability", "f8"), ("node", "i4")], align=True)
 def build_levels(
     graph: StateGraph,
     *,
-    may_go_on: MayGoOn = lambda pairs, memory: True,
-    opens: Opens | None = None,
+    may_go_on: Callable[[int, int], bool] = lambda pairs, memory: True,
+    opens: Callable[[Integers, int], NDArray[np.bool_]] | None = None,
     most_pairs: float = math.inf,
     most_new: float = math.inf,
 ) -> Levels | None:
@@ -102,7 +97,7 @@ def build_levels(
     reached, last_seen = np.zeros(1, np.int32), np.zeros(0, np.int32)
 
     def go_on() -> bool:
-        return may_go_on(pairs, PAIR_BYTES * pairs)
+        return may_go_on(pairs, np.dtype(np.int32).itemsize * pairs)
 
     for level in range(graph.reader.levels):
         states = _find_repeated(found) if opens is None else None

@@ -100,8 +100,6 @@ SOURCE: Final = np.dtype(
 
 MOST_ROWS: Final = (1 << 31) - 1  # rows are numbered with 32 bits
 
-SMALLEST_GROWTH: Final = 0.05
-
 LARGE_GROWTH: Final = 3.0  # relative growth of arrays whose unfilled part is not counted
 
 
@@ -113,7 +111,7 @@ def find_growth(arrays: Sequence[NDArray[Any]], memory: float, most: float = 1.0
     """
     share = min(most, memory / max(1, sum(array.nbytes for array in arrays)))
     longest = max((len(array) for array in arrays), default=0)
-    return share if share >= SMALLEST_GROWTH and (1 + share) * longest <= MOST_ROWS else 0.0
+    return share if share >= 0.05 and (1 + share) * longest <= MOST_ROWS else 0.0
 
 
 class Rows:
@@ -248,22 +246,18 @@ class Graph(ABC):
         for rows, numbers, new in zip(self.kinds(), kept, maps, strict=True):
             new[numbers] = np.arange(len(numbers))
             rows.keep(numbers)
-        self._apply_numbers(*maps)
+        # References between rows become the new numbers.
+        state_map, action_map, outcome_map = maps
+        state_rows, action_rows = self.states.array[: self.states.count], self.actions.array
+        present = state_rows["action_count"] > 0
+        state_rows["first_action"][present] = action_map[state_rows["first_action"][present]]
+        state_rows["first_action"][~present] = 0  # unused; the old number may be out of range
+        firsts = action_rows["first_outcome"][: self.actions.count]
+        firsts[firsts >= 0] = outcome_map[firsts[firsts >= 0]]
+        arrivals = self.outcomes.array["state"][: self.outcomes.count]
+        arrivals[arrivals >= 0] = state_map[arrivals[arrivals >= 0]]
         self._keep_objects(*kept)
         return maps
-
-    def _apply_numbers(self, state_map: Rowset, action_map: Rowset, outcome_map: Rowset) -> None:
-        """Replace references between rows by the new numbers."""
-        rows = self.states.array[: self.states.count]
-        present = rows["action_count"] > 0
-        rows["first_action"][present] = action_map[rows["first_action"][present]]
-        rows["first_action"][~present] = 0  # unused; the old number may be out of range
-        filled = self.actions.array[: self.actions.count]
-        stored = filled["first_outcome"] >= 0
-        filled["first_outcome"][stored] = outcome_map[filled["first_outcome"][stored]]
-        arrivals = self.outcomes.array["state"][: self.outcomes.count]
-        safe = arrivals >= 0
-        arrivals[safe] = state_map[arrivals[safe]]
 
     @abstractmethod
     def _keep_objects(self, states: Rowset, actions: Rowset, outcomes: Rowset) -> None:

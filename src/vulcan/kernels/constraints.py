@@ -19,16 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from vulcan.kernels.codes import (
-    ADMITTED,
-    KNOWN,
-    NEEDS_BOUND,
-    REFUSED,
-    SEQUENCE_BY_OUTCOME,
-    SURVIVAL,
-    UNCONSTRAINED,
-    UNDECIDED,
-)
+from vulcan.kernels import codes
 from vulcan.kernels.compilation import part
 from vulcan.kernels.expand import have_outcomes
 from vulcan.numerics import NONE, TOLERANCE
@@ -60,12 +51,12 @@ def try_action(problem, test, action, weight, ends, survival, credit):
     if ends and not test.by_outcome:  # an end that passes implies that its failures do
         return finish(test, pieces, survival_after, credit_after)
     verdict = fail(test, pieces, action, outcomes, credit, credit_after, weight)
-    if verdict != ADMITTED or not ends:
+    if verdict != codes.ADMITTED or not ends:
         return verdict
     for k in range(action.first_outcome, action.first_outcome + action.safe_count):
         credit_of_end = add_outcome_credit(test, outcomes[k], credit, credit_after, weight)
         verdict = finish(test, pieces, survival_after, credit_of_end)
-        if verdict != ADMITTED:
+        if verdict != codes.ADMITTED:
             return verdict
     return verdict
 
@@ -83,22 +74,22 @@ def choose_last_action(problem, test, s, survival, credit, weight):
     for a in range(state.first_action, state.first_action + state.action_count):
         if test.by_outcome:
             status = have_outcomes(problem, s, a, False, 0)
-            if status != KNOWN:
+            if status != codes.KNOWN:
                 return status, NONE, 0
         action = problem.actions[a]
         histories += action.open_count
         verdict = try_action(problem, test, action, weight, True, survival, credit)
-        if verdict == UNDECIDED:
-            return NEEDS_BOUND, NONE, 0
-        if verdict == ADMITTED and action.expected_reward > best:
+        if verdict == codes.UNDECIDED:
+            return codes.NEEDS_BOUND, NONE, 0
+        if verdict == codes.ADMITTED and action.expected_reward > best:
             best, chosen = action.expected_reward, a
-    return KNOWN, chosen, histories
+    return codes.KNOWN, chosen, histories
 
 
 @part
 def add_credit(test, action, survival, credit, weight):
     """Return the credit of a history after an action, if it does not depend on the outcome."""
-    if test.form == SURVIVAL:
+    if test.form == codes.SURVIVAL:
         return credit + weight * survival * action.credit
     return credit + weight * action.credit
 
@@ -112,12 +103,12 @@ def add_outcome_credit(test, outcome, credit, credit_after, weight):
 @part
 def finish(test, pieces, survival, credit):
     """Whether a finished history passes the local constraint."""
-    if test.form == UNCONSTRAINED:
-        return ADMITTED
+    if test.form == codes.UNCONSTRAINED:
+        return codes.ADMITTED
     risk = 1.0 - survival
-    if test.form != SURVIVAL:
+    if test.form != codes.SURVIVAL:
         if survival <= 0.0:
-            return REFUSED
+            return codes.REFUSED
         risk /= survival
     return compare(test, pieces, risk, credit)
 
@@ -129,19 +120,19 @@ def fail(test, pieces, action, outcomes, credit_before, credit_after, weight):
     Its proof needs 0 <= Δ(f) on them, which fails only where Δ is negative. Constraint B has no
     such condition.
     """
-    if test.form in (SURVIVAL, UNCONSTRAINED) or action.immediate_risk == 0.0:
-        return ADMITTED
+    if test.form in (codes.SURVIVAL, codes.UNCONSTRAINED) or action.immediate_risk == 0.0:
+        return codes.ADMITTED
     if action.immediate_risk >= 1.0:
-        return REFUSED
-    if test.form != SEQUENCE_BY_OUTCOME:
+        return codes.REFUSED
+    if test.form != codes.SEQUENCE_BY_OUTCOME:
         return compare(test, pieces, 0.0, credit_after)
     first = action.first_outcome
     for k in range(first + action.safe_count, first + action.outcome_count):
         credit = add_outcome_credit(test, outcomes[k], credit_before, credit_after, weight)
         verdict = compare(test, pieces, 0.0, credit)
-        if verdict != ADMITTED:
+        if verdict != codes.ADMITTED:
             return verdict
-    return ADMITTED
+    return codes.ADMITTED
 
 
 @part
@@ -153,7 +144,7 @@ def could_pass(test, pieces, survival, credit, more):
     and nondecreasing. So the risk so far must be at most Δ of that. The theorem is in
     docs/theory/proofs.md.
     """
-    if test.form == SURVIVAL:
+    if test.form == codes.SURVIVAL:
         risk, most = 1.0 - survival, credit + survival * more
     else:
         risk, most = (1.0 - survival) / survival, credit + more
@@ -180,15 +171,15 @@ def compare(test, pieces, risk, credit):
     test.largest = max(test.largest, credit)
     if credit < test.low or credit > test.high:
         test.refine_at = credit
-        return UNDECIDED
+        return codes.UNDECIDED
     piece = find_piece(pieces, credit)
     allowed = piece.value + piece.slope * (credit - piece.start) + TOLERANCE
     if risk <= allowed:
-        return ADMITTED
+        return codes.ADMITTED
     if piece.error > 0 and risk <= allowed + piece.error:
         test.refine_at = credit
-        return UNDECIDED
-    return REFUSED
+        return codes.UNDECIDED
+    return codes.REFUSED
 
 
 @part

@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vulcan.kernels.codes import DONE, NEEDS_PARTS, NEEDS_POINTS, NEEDS_SCRATCH, NODE_LIMIT, PAUSED
+from vulcan.kernels import codes
 from vulcan.kernels.compilation import borrow, find_bin, kernel, part, scale_bins
 
 NUMBERS = [("risk", "f8"), ("reward", "f8"), ("dual_gap", "f8")]
@@ -150,13 +150,13 @@ def extend(layers, rewards, risks, values, least_reach, memory):
             else:
                 limit = control[0].slack / least_reach[n]
                 status = fill_node(nodes, edges, targets, values, limit, memory, n)
-            if status != DONE:
+            if status != codes.DONE:
                 return status
         control[0].work += control[0].node_work
         control[0].next_node -= 1
         if control[0].work >= control[0].pause:
-            return PAUSED
-    return DONE
+            return codes.PAUSED
+    return codes.DONE
 
 
 @part
@@ -165,13 +165,13 @@ def fill_tip(memory, n, reward, risk):
     control, points = memory.control, memory.points
     first = control[0].points
     if first == len(points):
-        return NEEDS_POINTS
+        return codes.NEEDS_POINTS
     point = points[first]
     point.risk, point.reward, point.dual_gap = risk, reward, 0.0
     point.edge, point.first_part, point.by_dual_gap = -1, 0, 0
     memory.fronts[n].count = 1
     control[0].points = first + 1
-    return DONE
+    return codes.DONE
 
 
 @part
@@ -191,7 +191,7 @@ def fill_node(nodes, edges, targets, values, limit, memory, n):
             control[0].dropped += 1
             continue
         status, count, lost = fill_edge(edges, targets, memory, limit, e, dual_gap, gathered)
-        if status != DONE:
+        if status != codes.DONE:
             return status
         gathered += count
         error = max(error, lost)
@@ -207,7 +207,7 @@ def fill_edge(edges, targets, memory, limit, e, dual_gap, begin):
     control, kept, chosen, fronts = memory.control, memory.kept, memory.chosen, memory.fronts
     edge = edges[e]
     if begin + 1 > len(kept):
-        return NEEDS_SCRATCH, 0, 0.0
+        return codes.NEEDS_SCRATCH, 0, 0.0
     kept[begin].risk, kept[begin].reward, kept[begin].dual_gap = edge.risk, edge.reward, dual_gap
     kept[begin].left = e
     count = 1
@@ -221,12 +221,12 @@ def fill_edge(edges, targets, memory, limit, e, dual_gap, begin):
         allowed = limit + error + target.probability * front.error
         error += target.probability * front.error
         status, written = combine(memory, target.probability, front, begin, count, allowed)
-        if status != DONE:
+        if status != codes.DONE:
             return status, 0, 0.0
         left, lost = reduce_candidates(memory, written)
         error += lost
         if begin + count + left > len(kept):
-            return NEEDS_SCRATCH, 0, 0.0
+            return codes.NEEDS_SCRATCH, 0, 0.0
         # New candidates are written behind the old ones, whose parts they copy, then moved down.
         for j in range(left):
             candidate = memory.candidates[j]
@@ -244,7 +244,7 @@ def fill_edge(edges, targets, memory, limit, e, dual_gap, begin):
         count = left
         if count == 0:
             break
-    return DONE, count, error
+    return codes.DONE, count, error
 
 
 @part
@@ -262,7 +262,7 @@ def combine(memory, probability, front, begin, count, limit):
     for writing in range(0 if scale > 0 else 1, 2):
         for a in range(count):
             if control[0].node_work > control[0].work_limit:
-                return NODE_LIMIT, 0
+                return codes.NODE_LIMIT, 0
             control[0].node_work += front.count
             before = kept[begin + a]
             for j in range(front.count):
@@ -285,7 +285,7 @@ def combine(memory, probability, front, begin, count, limit):
                     if 2 * written > most:
                         most *= 2
                     if most > len(candidates):
-                        return NEEDS_SCRATCH, 0
+                        return codes.NEEDS_SCRATCH, 0
                 candidate = candidates[written]
                 candidate.risk = risk
                 candidate.reward = reward
@@ -295,7 +295,7 @@ def combine(memory, probability, front, begin, count, limit):
                 written += 1
         for b in range(last, -1, -1):
             bins[b] = min(bins[b], bins[b + 1])
-    return DONE, written
+    return codes.DONE, written
 
 
 @part
@@ -353,20 +353,20 @@ def close_node(edges, memory, n, gathered, error):
     control, kept, points = memory.control, memory.kept, memory.points
     candidates = memory.candidates
     if gathered > len(candidates):
-        return NEEDS_SCRATCH
+        return codes.NEEDS_SCRATCH
     for j in range(gathered):
         candidates[j].risk, candidates[j].reward = kept[j].risk, kept[j].reward
         candidates[j].dual_gap, candidates[j].left = kept[j].dual_gap, j
     count, lost = reduce_candidates(memory, gathered)
     first, part_ = control[0].points, control[0].parts
     if first + count > len(points):
-        return NEEDS_POINTS
+        return codes.NEEDS_POINTS
     for j in range(count):
         candidate = candidates[j]
         e = kept[candidate.left].left
         width = edges[e].target_count
         if part_ + width > len(memory.parts):
-            return NEEDS_PARTS
+            return codes.NEEDS_PARTS
         point = points[first + j]
         point.risk, point.reward = candidate.risk, candidate.reward
         point.dual_gap, point.edge, point.first_part = candidate.dual_gap, e, part_
@@ -378,7 +378,7 @@ def close_node(edges, memory, n, gathered, error):
     memory.fronts[n].count = count
     memory.fronts[n].error = error + lost
     control[0].points, control[0].parts = first + count, part_
-    return DONE
+    return codes.DONE
 
 
 @kernel

@@ -24,7 +24,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from vulcan.kernels.codes import BROKEN, KNOWN, NEEDS_ROWS, NEEDS_STATE, NO_ACTION
+from vulcan.kernels import codes
 from vulcan.kernels.compilation import borrow, kernel, part, routine
 from vulcan.numerics import (
     FAILURE_STATE,
@@ -115,11 +115,11 @@ def open_state(problem, s):
     """Evaluate the actions of a state, unless they are known."""
     state, source = problem.states[s], problem.source[0]
     if state.action_count >= 0:
-        return KNOWN
+        return codes.KNOWN
     if source.outcomes == 0:
-        return NEEDS_STATE
+        return codes.NEEDS_STATE
     if source.actions + source.numbers > len(problem.actions):
-        return NEEDS_ROWS
+        return codes.NEEDS_ROWS
     first = source.actions
     for number in range(source.numbers):
         count = evaluate(source, s, number, source.following)
@@ -129,12 +129,12 @@ def open_state(problem, s):
         if not sum_up(problem.answers, count, source.most_outcomes, action):
             source.state, source.action = s, number
             source.actions = first
-            return BROKEN
+            return codes.BROKEN
         action.first_outcome, action.number = NONE, number
         source.actions += 1
     source.evaluations += source.actions - first
     state.first_action, state.action_count = first, source.actions - first
-    return KNOWN
+    return codes.KNOWN
 
 
 @part
@@ -171,19 +171,19 @@ def peek(problem, s, number):
     source = problem.source[0]
     most = source.most_outcomes
     if source.actions >= len(problem.actions) or source.outcome_rows + most > len(problem.outcomes):
-        return NEEDS_ROWS
+        return codes.NEEDS_ROWS
     count = evaluate(source, s, number, source.following)
     if count == 0:
-        return NO_ACTION
+        return codes.NO_ACTION
     action = problem.actions[source.actions]
     if not sum_up(problem.answers, count, most, action):
         source.state, source.action = s, number
-        return BROKEN
+        return codes.BROKEN
     action.first_outcome, action.number = source.outcome_rows, number
     for k in range(count):
         answer, outcome = problem.answers[k], problem.outcomes[source.outcome_rows + k]
         outcome.probability, outcome.reward = answer.probability, answer.reward
-    return KNOWN
+    return codes.KNOWN
 
 
 @routine
@@ -194,7 +194,7 @@ def store_outcomes(problem, s, a, reached, step):
     if source.outcome_rows + most > len(problem.outcomes) or source.states + most > len(
         problem.states
     ):
-        return NEEDS_ROWS
+        return codes.NEEDS_ROWS
     following = find_record(source, source.states) if reached else source.following
     evaluate(source, s, action.number, following)
     action.first_outcome = source.outcome_rows
@@ -212,26 +212,26 @@ def store_outcomes(problem, s, a, reached, step):
                 )
                 if np.isnan(outcome.outlook):
                     source.state, source.action = source.states + k, BOUND
-                    return BROKEN
+                    return codes.BROKEN
             state = problem.states[source.states + k]
             state.first_action, state.action_count = 0, -1
     source.outcome_rows += action.outcome_count
     if reached:
         source.states += action.safe_count
-    return KNOWN
+    return codes.KNOWN
 
 
 @part
 def have_actions(problem, s):
     """Make sure that the actions of a state are known: KNOWN, or a need."""
-    return KNOWN if problem.states[s].action_count >= 0 else open_state(problem, s)
+    return codes.KNOWN if problem.states[s].action_count >= 0 else open_state(problem, s)
 
 
 @part
 def have_outcomes(problem, s, a, reached, step):
     """Make sure that the outcomes of an action are stored: KNOWN, or a need."""
     if problem.actions[a].first_outcome != NONE:
-        return KNOWN
+        return codes.KNOWN
     return store_outcomes(problem, s, a, reached, step)
 
 

@@ -20,7 +20,7 @@ from typing import Final
 
 import numpy as np
 
-from vulcan.kernels.codes import ADMITTED, DONE, KNOWN, NEEDS_BOUND, NEEDS_PLAN, PAUSED, UNDECIDED
+from vulcan.kernels import codes
 from vulcan.kernels.compilation import borrow, kernel, part
 from vulcan.kernels.constraints import (
     add_credit,
@@ -80,8 +80,8 @@ def search(problem, frames, plan, tests, controls):
     problem, frames, plan = borrow(problem), borrow(frames), borrow(plan)
     test, control = tests[0], controls[0]
     depth, phase = control.depth, control.phase
-    wants = DONE
-    while wants == DONE:
+    wants = codes.DONE
+    while wants == codes.DONE:
         frame = frames[depth]
         if phase == NEXT_OUTCOME:
             if enter_outcome(problem, frame, frames[depth + 1], test, control, depth):
@@ -92,7 +92,7 @@ def search(problem, frames, plan, tests, controls):
                 phase = NEXT_ACTION
         elif phase == OPEN:
             wants = open_history(problem, frame, plan, test, control, depth)
-            if wants == DONE:
+            if wants == codes.DONE:
                 phase = control.phase
         elif phase == NEXT_ACTION:
             if frame.action + 1 == frame.end:
@@ -100,7 +100,7 @@ def search(problem, frames, plan, tests, controls):
                 phase = CLOSE
             else:
                 wants = begin_action(problem, frame, test, depth)
-                if wants == DONE:
+                if wants == codes.DONE:
                     phase = NEXT_OUTCOME
         elif depth == 0:
             break
@@ -133,19 +133,19 @@ def enter_outcome(problem, frame, child, test, control, depth):
 def open_history(problem, frame, plan, test, control, depth):
     """Enter a history: test it if it is finished, else prepare to try its actions."""
     status = have_actions(problem, frame.state)
-    if status != KNOWN:
+    if status != codes.KNOWN:
         return status
     state = problem.states[frame.state]
     if control.length >= len(plan):
-        return NEEDS_PLAN
+        return codes.NEEDS_PLAN
     if control.work >= control.pause or control.histories >= control.budget:
-        return PAUSED
+        return codes.PAUSED
     control.work += 1 + state.action_count
     control.phase = CLOSE
     if state.action_count == 0:
         verdict = finish(test, problem.pieces, frame.survival, frame.credit)
-        frame.value, frame.admissible = 0.0, verdict == ADMITTED
-        return NEEDS_BOUND if verdict == UNDECIDED else DONE
+        frame.value, frame.admissible = 0.0, verdict == codes.ADMITTED
+        return codes.NEEDS_BOUND if verdict == codes.UNDECIDED else codes.DONE
     if depth + 1 == len(problem.discounts):
         return decide_last_step(problem, frame, plan, test, control, depth)
     control.histories += 1
@@ -155,14 +155,14 @@ def open_history(problem, frame, plan, test, control, depth):
     plan[control.length] = NONE
     control.length += 1
     control.phase = NEXT_ACTION
-    return DONE
+    return codes.DONE
 
 
 @part
 def begin_action(problem, frame, test, depth):
     """Test the next action, and prepare to try its outcomes."""
     status = have_outcomes(problem, frame.state, frame.action + 1, True, depth)
-    if status != KNOWN:
+    if status != codes.KNOWN:
         return status
     action, weight = problem.actions[frame.action + 1], problem.weights[depth]
     frame.survival_after = frame.survival * (1.0 - action.immediate_risk)
@@ -172,11 +172,11 @@ def begin_action(problem, frame, test, depth):
     verdict = try_action(
         problem, test, action, weight, action.safe_count == 0, frame.survival, frame.credit
     )
-    if verdict == UNDECIDED:
-        return NEEDS_BOUND
-    frame.admissible = verdict == ADMITTED
+    if verdict == codes.UNDECIDED:
+        return codes.NEEDS_BOUND
+    frame.admissible = verdict == codes.ADMITTED
     frame.action += 1
-    return DONE
+    return codes.DONE
 
 
 @part
@@ -211,11 +211,11 @@ def decide_last_step(problem, frame, plan, test, control, depth):
     status, chosen, histories = choose_last_action(
         problem, test, frame.state, frame.survival, frame.credit, problem.weights[depth]
     )
-    if status != KNOWN:
+    if status != codes.KNOWN:
         return status
     control.histories += histories
     frame.admissible = chosen != NONE
     frame.value = problem.actions[chosen].expected_reward if frame.admissible else -np.inf
     plan[control.length] = chosen
     control.length += 1
-    return DONE
+    return codes.DONE

@@ -74,22 +74,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from vulcan.kernels.codes import (
-    ADMITTED,
-    DONE,
-    END_SAMPLE,
-    FINALISED,
-    GO_ON,
-    KNOWN,
-    NEEDS_BOUND,
-    NEEDS_ROOM,
-    NEEDS_STATE,
-    NO_ACTION,
-    PAUSED,
-    REFUSED,
-    REJECT,
-    UNDECIDED,
-)
+from vulcan.kernels import codes
 from vulcan.kernels.compilation import borrow, find_bin, kernel, part
 from vulcan.kernels.constraints import (
     add_credit,
@@ -216,7 +201,7 @@ def sample(problem, tree, returns, path, tests, controls):
         and tree.sizes[0].nodes < control.most_histories
     ):
         if control.work >= control.pause:
-            return PAUSED
+            return codes.PAUSED
         control.work += 1
         if control.phase == TRY:
             status = try_edge(problem, tree, returns, path, test, control)
@@ -224,9 +209,9 @@ def sample(problem, tree, returns, path, tests, controls):
             status = open_history(problem, tree, returns, path, test, control)
         else:
             status = select_edge(problem, tree, returns, path, control)
-        if status == END_SAMPLE:
+        if status == codes.END_SAMPLE:
             back_up(problem, tree, returns, path, control)
-        elif status == REJECT:
+        elif status == codes.REJECT:
             if control.depth == 0:
                 control.exhausted = 1
                 break
@@ -234,40 +219,40 @@ def sample(problem, tree, returns, path, tests, controls):
             step = path[control.depth]
             delete_edge(problem, tree, tree.nodes[step.node], step.edge)
             control.phase = SELECT
-        elif status != GO_ON:
+        elif status != codes.GO_ON:
             return status
-    return DONE
+    return codes.DONE
 
 
 @part
 def open_history(problem, tree, returns, path, test, control):
     """Enter a history: test it if it is finished, else add its actions."""
     node = tree.nodes[path[control.depth].node]
-    verdict = ADMITTED
+    verdict = codes.ADMITTED
     if node.state != FAILURE_STATE:
         ends = control.depth == len(problem.discounts)
         if control.depth + 1 == len(problem.discounts) and not tree.sizes[0].counted:
             return decide_last_step(problem, tree, returns, path, test, control.depth)
-        status = KNOWN if ends else have_actions(problem, node.state)
-        if status != KNOWN:
+        status = codes.KNOWN if ends else have_actions(problem, node.state)
+        if status != codes.KNOWN:
             return status
         if not ends and node.first_edge == NONE:
             ended = problem.states[node.state].action_count == 0
             note_ending(problem, tree, returns, path, control.depth, ended)
         if not ends and problem.states[node.state].action_count > 0:
             if not open_node(problem, tree, node):
-                return NEEDS_ROOM
+                return codes.NEEDS_ROOM
             control.phase = SELECT
-            return GO_ON
+            return codes.GO_ON
         verdict = finish(test, problem.pieces, node.survival, node.credit)
-        if verdict == UNDECIDED:
-            return NEEDS_BOUND
-    if verdict == REFUSED:
-        return REJECT
+        if verdict == codes.UNDECIDED:
+            return codes.NEEDS_BOUND
+    if verdict == codes.REFUSED:
+        return codes.REJECT
     node.visits += 1
     node.value = 0.0
     node.solved = not tree.sizes[0].counted
-    return END_SAMPLE
+    return codes.END_SAMPLE
 
 
 @part
@@ -287,40 +272,40 @@ def decide_last_step(problem, tree, returns, path, test, depth):
     source, s = problem.source[0], node.state
     compiled = source.outcomes != 0
     if not compiled and problem.states[s].action_count < 0:
-        return NEEDS_STATE
+        return codes.NEEDS_STATE
     count = source.numbers if compiled else problem.states[s].action_count
     best, actions = -np.inf, 0
     for k in range(count):
         a = source.actions if compiled else problem.states[s].first_action + k
-        status = peek(problem, s, k) if compiled else KNOWN
-        if status == NO_ACTION:
+        status = peek(problem, s, k) if compiled else codes.KNOWN
+        if status == codes.NO_ACTION:
             continue
-        if status != KNOWN:
+        if status != codes.KNOWN:
             return status
         actions += 1
         action = problem.actions[a]
         weight = problem.weights[depth]
         verdict = try_action(problem, test, action, weight, True, node.survival, node.credit)
-        if verdict == UNDECIDED:
-            return NEEDS_BOUND
-        if verdict == ADMITTED:
+        if verdict == codes.UNDECIDED:
+            return codes.NEEDS_BOUND
+        if verdict == codes.ADMITTED:
             best = max(best, action.expected_reward)
             for j in range(action.first_outcome, action.first_outcome + action.outcome_count):
                 widen(returns[depth], problem.outcomes[j].reward)
     if actions == 0:
         verdict = finish(test, problem.pieces, node.survival, node.credit)
-        if verdict == UNDECIDED:
-            return NEEDS_BOUND
-        best = 0.0 if verdict == ADMITTED else -np.inf
+        if verdict == codes.UNDECIDED:
+            return codes.NEEDS_BOUND
+        best = 0.0 if verdict == codes.ADMITTED else -np.inf
     if compiled:
         source.evaluations += actions
     note_ending(problem, tree, returns, path, depth, actions == 0)
     if best == -np.inf:
-        return REJECT
+        return codes.REJECT
     if actions > 0:
         tally(returns[depth], best)
     node.visits, node.value, node.solved = node.visits + 1, best, 1
-    return END_SAMPLE
+    return codes.END_SAMPLE
 
 
 @part
@@ -339,8 +324,8 @@ def select_edge(problem, tree, returns, path, control):
         step.edge = choose_uct(problem, tree, node, scale, share)
     if step.edge != NONE:
         control.phase = TRY
-        return GO_ON
-    return END_SAMPLE if node.solved else REJECT
+        return codes.GO_ON
+    return codes.END_SAMPLE if node.solved else codes.REJECT
 
 
 @part
@@ -352,13 +337,13 @@ def try_edge(problem, tree, returns, path, test, control):
     row = action_row(problem, node, step.edge)
     action = problem.actions[row]
     verdict = test_edge(problem, test, depth, False, node, row, edge)
-    if verdict == UNDECIDED:
-        return NEEDS_BOUND
-    if verdict == REFUSED:
+    if verdict == codes.UNDECIDED:
+        return codes.NEEDS_BOUND
+    if verdict == codes.REFUSED:
         delete_edge(problem, tree, node, step.edge)
         control.phase = SELECT
-        return GO_ON
-    if verdict != ADMITTED:
+        return codes.GO_ON
+    if verdict != codes.ADMITTED:
         return verdict
     if action.safe_count == 0:
         edge.visits += 1
@@ -368,15 +353,15 @@ def try_edge(problem, tree, returns, path, test, control):
         refresh(problem, tree, node)
         for k in range(action.first_outcome, action.first_outcome + action.outcome_count):
             widen(returns[depth], problem.outcomes[k].reward)
-        return END_SAMPLE
+        return codes.END_SAMPLE
     if tree.sizes[0].nodes >= len(tree.nodes) or not open_edge(tree, action, edge):
-        return NEEDS_ROOM
+        return codes.NEEDS_ROOM
     k = draw_outcome(problem, tree, action, edge, control)
     if k == NONE:  # completion solved them all
         renew_edge(problem, tree, problem.discounts[depth], node, step.edge)
         refresh(problem, tree, node)
         control.phase = SELECT
-        return GO_ON
+        return codes.GO_ON
     child = tree.children[edge.first_child + k]
     if child == NONE:
         child = add_child(problem, tree, test, action, problem.weights[depth], node, edge, k)
@@ -384,7 +369,7 @@ def try_edge(problem, tree, returns, path, test, control):
     path[depth + 1].node = child
     control.depth = depth + 1
     control.phase = OPEN
-    return GO_ON
+    return codes.GO_ON
 
 
 @part
@@ -552,18 +537,18 @@ def test_edge(problem, test, depth, last, node, row, edge):
     """
     if test.by_outcome:
         status = have_outcomes(problem, node.state, row, not last, depth)
-        if status != KNOWN:
+        if status != codes.KNOWN:
             return status
     action = problem.actions[row]
     ends = last or action.safe_count == 0
     weight = problem.weights[depth]
     verdict = try_action(problem, test, action, weight, ends, node.survival, node.credit)
-    if verdict != ADMITTED:
+    if verdict != codes.ADMITTED:
         return verdict
     status = have_outcomes(problem, node.state, row, not last, depth)
-    if status != KNOWN:
+    if status != codes.KNOWN:
         return status
-    return ADMITTED if ends else could_be_admitted(problem, test, depth, node, action, edge)
+    return codes.ADMITTED if ends else could_be_admitted(problem, test, depth, node, action, edge)
 
 
 @part
@@ -576,9 +561,9 @@ def could_be_admitted(problem, test, depth, node, action, edge):
     """
     survival = node.survival * (1.0 - action.immediate_risk)
     if not test.foresight or edge.visits > 0 or survival <= 0.0:
-        return ADMITTED
+        return codes.ADMITTED
     if not could_pass(test, problem.pieces, survival, 0.0, np.inf):
-        return REFUSED
+        return codes.REFUSED
     weight = problem.weights[depth]
     credit = add_credit(test, action, node.survival, node.credit, weight)
     if problem.source[0].bound:
@@ -591,8 +576,8 @@ def could_be_admitted(problem, test, depth, node, action, edge):
                 and not could_pass(test, problem.pieces, survival, so_far, 0.0)
                 and not could_pass(test, problem.pieces, survival, so_far, more)
             ):
-                return REFUSED
-    return ADMITTED
+                return codes.REFUSED
+    return codes.ADMITTED
 
 
 # Cleanup and completion.
@@ -611,13 +596,13 @@ def finalise(problem, tree, choice, places, tests, walks):
             status = open_place(problem, tree, choice, places, test, walk)
         else:
             status = choose_edge(problem, tree, choice, places, test, walk)
-        if status in (FINALISED, REJECT):
+        if status in (codes.FINALISED, codes.REJECT):
             if walk.depth == 0:
-                walk.exhausted = status == REJECT
-                return DONE
+                walk.exhausted = status == codes.REJECT
+                return codes.DONE
             walk.depth -= 1
             leave(problem, tree, choice, places, walk, status)
-        elif status != GO_ON:
+        elif status != codes.GO_ON:
             return status
 
 
@@ -628,31 +613,31 @@ def open_place(problem, tree, choice, places, test, walk):
     node = tree.nodes[place.node]
     choice[place.node] = NONE
     frontier = not walk.complete and node.visits == 0
-    status = KNOWN if frontier else have_actions(problem, node.state)
-    if status != KNOWN:
+    status = codes.KNOWN if frontier else have_actions(problem, node.state)
+    if status != codes.KNOWN:
         return status
     if frontier or problem.states[node.state].action_count == 0:
         verdict = finish(test, problem.pieces, node.survival, node.credit)
-        if verdict == UNDECIDED:
-            return NEEDS_BOUND
-        return FINALISED if verdict == ADMITTED else REJECT
+        if verdict == codes.UNDECIDED:
+            return codes.NEEDS_BOUND
+        return codes.FINALISED if verdict == codes.ADMITTED else codes.REJECT
     if walk.visited >= walk.budget:
-        return PAUSED
+        return codes.PAUSED
     if not open_node(problem, tree, node):
-        return NEEDS_ROOM
+        return codes.NEEDS_ROOM
     walk.visited += 1
     if walk.depth + 1 == len(problem.discounts) and not tree.sizes[0].counted:
         # Nothing is deleted here.
         status, chosen, _ = choose_last_action(
             problem, test, node.state, node.survival, node.credit, problem.weights[walk.depth]
         )
-        if status == KNOWN and chosen == NONE:
-            return REJECT
-        if status == KNOWN:
+        if status == codes.KNOWN and chosen == NONE:
+            return codes.REJECT
+        if status == codes.KNOWN:
             choice[place.node] = node.first_edge + chosen - problem.states[node.state].first_action
-        return FINALISED if status == KNOWN else status
+        return codes.FINALISED if status == codes.KNOWN else status
     walk.phase = NEXT_EDGE
-    return GO_ON
+    return codes.GO_ON
 
 
 @part
@@ -663,26 +648,26 @@ def choose_edge(problem, tree, choice, places, test, walk):
     node = tree.nodes[place.node]
     e = prefer(problem, tree, node)
     if e == NONE:
-        return REJECT
+        return codes.REJECT
     row = action_row(problem, node, e)
     last = depth + 1 == len(problem.discounts)
     verdict = test_edge(problem, test, depth, last, node, row, tree.edges[e])
-    if verdict == UNDECIDED:
-        return NEEDS_BOUND
-    if verdict == REFUSED:
+    if verdict == codes.UNDECIDED:
+        return codes.NEEDS_BOUND
+    if verdict == codes.REFUSED:
         delete_edge(problem, tree, node, e)
-        return GO_ON
-    if verdict != ADMITTED:
+        return codes.GO_ON
+    if verdict != codes.ADMITTED:
         return verdict
     action = problem.actions[row]
     choice[place.node] = e
     if last or action.safe_count == 0:
-        return FINALISED
+        return codes.FINALISED
     if not open_edge(tree, action, tree.edges[e]):
-        return NEEDS_ROOM
+        return codes.NEEDS_ROOM
     place.outcome = 0
     walk.phase = NEXT_CHILD
-    return GO_ON
+    return codes.GO_ON
 
 
 @part
@@ -713,18 +698,18 @@ def enter_child(problem, tree, choice, places, test, walk):
     e = choice[place.node]
     edge, action = tree.edges[e], problem.actions[action_row(problem, node, e)]
     if place.outcome == action.safe_count:
-        return FINALISED
+        return codes.FINALISED
     child = tree.children[edge.first_child + place.outcome]
     if child == NONE:
         if tree.sizes[0].nodes >= min(len(tree.nodes), len(choice)):
-            return NEEDS_ROOM
+            return codes.NEEDS_ROOM
         child = add_child(
             problem, tree, test, action, problem.weights[depth], node, edge, place.outcome
         )
     places[depth + 1].node = child
     walk.depth = depth + 1
     walk.phase = OPEN_PLACE
-    return GO_ON
+    return codes.GO_ON
 
 
 @part
@@ -733,7 +718,7 @@ def leave(problem, tree, choice, places, walk, status):
     place = places[walk.depth]
     node = tree.nodes[place.node]
     e = choice[place.node]
-    if status == REJECT:
+    if status == codes.REJECT:
         delete_edge(problem, tree, node, e)
         walk.phase = NEXT_EDGE
         return

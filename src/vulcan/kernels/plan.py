@@ -45,16 +45,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from vulcan.kernels.codes import (
-    BROKEN,
-    DONE,
-    GO_ON,
-    KNOWN,
-    NEEDS_PLAN,
-    NEEDS_ROOM,
-    NEEDS_STATE,
-    PAUSED,
-)
+from vulcan.kernels import codes
 from vulcan.kernels.compilation import borrow, kernel, part
 from vulcan.kernels.exact_front import value_edge
 from vulcan.kernels.expand import (
@@ -142,18 +133,18 @@ def grow_upper_tree(problem, tree, upper_nodes, judged, upper):
         if last:
             growth.state = node.state
             status = have_actions(problem, node.state)
-            if status != KNOWN:
+            if status != codes.KNOWN:
                 return status
         added = growth.nodes
         status = expand(problem, tree, upper_nodes, judged, upper, growth, n, last)
-        if status != GO_ON:
+        if status != codes.GO_ON:
             return status
         heappop(heap)
         upper.priority[n] = UNQUEUED
         for m in range(added, growth.nodes):
             if upper.priority[m] != UNQUEUED:
                 heappush(heap, (-upper.priority[m], m))
-    return DONE
+    return codes.DONE
 
 
 @part
@@ -163,7 +154,7 @@ def expand(problem, tree, upper_nodes, judged, upper, growth, n, last):
     node = tree.nodes[number]
     state = problem.states[node.state]
     if growth.edges + state.action_count > len(upper.edges):
-        return NEEDS_ROOM
+        return codes.NEEDS_ROOM
     edges, targets, nodes = growth.edges, growth.targets, growth.nodes
     for k in range(state.action_count):
         if not last and not belongs(
@@ -180,9 +171,9 @@ def expand(problem, tree, upper_nodes, judged, upper, growth, n, last):
         if first == NONE:
             continue
         if targets + action.safe_count > len(upper.targets):
-            return NEEDS_ROOM
+            return codes.NEEDS_ROOM
         if nodes + action.safe_count > len(upper.nodes):
-            return NEEDS_ROOM
+            return codes.NEEDS_ROOM
         edge.target_count = action.safe_count
         for j in range(action.safe_count):
             target = upper.targets[targets + j]
@@ -208,7 +199,7 @@ def expand(problem, tree, upper_nodes, judged, upper, growth, n, last):
         if upper.priority[m] <= 1.0 and not often:
             upper.priority[m] = UNQUEUED
     growth.edges, growth.targets, growth.nodes = edges, targets, nodes
-    return GO_ON
+    return codes.GO_ON
 
 
 @part
@@ -327,17 +318,17 @@ def evaluate(problem, tree, returns, walk):
             status = enter_outcome(problem, walk, control, frame)
         elif frame.phase == ENTER:
             if control.work >= control.pause:
-                return PAUSED
+                return codes.PAUSED
             control.work += 1
             status = choose(problem, tree, returns, walk, control, frame)
         else:
             status = begin_action(problem, tree, walk, control, frame)
-        if status == DONE:
+        if status == codes.DONE:
             if control.depth == control.level:
-                return DONE
+                return codes.DONE
             control.depth -= 1
             leave(problem, walk, control, frame)
-        elif status != GO_ON:
+        elif status != codes.GO_ON:
             return status
 
 
@@ -350,7 +341,7 @@ def choose(problem, tree, returns, walk, control, frame):
         for k in range(PRICES):
             if frame.price_mask >> k & 1:
                 frame.chosen[k] = prefer_sampled(problem, tree, frame.node, k)
-        return GO_ON
+        return codes.GO_ON
     if not last:
         frame.node = NONE
     for k in range(PRICES):
@@ -368,13 +359,13 @@ def rate_actions(problem, tree, returns, walk, control, frame):
     compiled = source.outcomes != 0
     if not compiled and problem.states[frame.state].action_count < 0:
         control.state, frame.phase = frame.state, ENTER
-        return NEEDS_STATE
+        return codes.NEEDS_STATE
     count = source.numbers if compiled else problem.states[frame.state].action_count
     for number in range(count):
         if compiled:
             row = evaluate_record(problem, walk, frame.record, number, source.following)
             if row < 0:
-                return BROKEN
+                return codes.BROKEN
             if row == 0:
                 continue
             control.evaluations += 1
@@ -387,7 +378,7 @@ def rate_actions(problem, tree, returns, walk, control, frame):
                 worth = rate(returns, depth, weight, price, to_go, action)
                 if frame.chosen[k] == NONE or worth > frame.best[k]:
                     frame.best[k], frame.chosen[k] = worth, number
-    return GO_ON
+    return codes.GO_ON
 
 
 @part
@@ -416,7 +407,7 @@ def begin_action(problem, tree, walk, control, frame):
         if frame.price_mask >> k & 1 and not frame.done >> k & 1:
             price_index = k
     if price_index == NONE:
-        return DONE
+        return codes.DONE
     chosen = frame.chosen[price_index]
     frame.group = 0
     for k in range(PRICES):
@@ -427,18 +418,18 @@ def begin_action(problem, tree, walk, control, frame):
                 frame.earned[k], frame.risked[k] = 0.0, 0.0
     frame.done |= frame.group
     if chosen == NONE:
-        return GO_ON
+        return codes.GO_ON
     depth = control.depth
     last = depth + 1 == len(problem.discounts)
     status = look_at_action(problem, tree, walk, control, frame, chosen, last)
-    if status != KNOWN:
+    if status != codes.KNOWN:
         frame.done &= ~frame.group
         return status
     frame.reward *= problem.weights[depth]
     frame.outcome = 0
     frame.ends = last
     frame.phase = NEXT_OUTCOME
-    return GO_ON
+    return codes.GO_ON
 
 
 @part
@@ -452,25 +443,25 @@ def look_at_action(problem, tree, walk, control, frame, chosen, last):
         row = problem.states[state].first_action + chosen
         if not last:
             status = have_outcomes(problem, state, row, True, depth)
-            if status != KNOWN:
+            if status != codes.KNOWN:
                 return status
         action = problem.actions[row]
         frame.reward, frame.risk = action.expected_reward, action.immediate_risk
         frame.outcomes, frame.first_outcome = action.safe_count, action.first_outcome
         if sampled:
             frame.first_child = tree.edges[tree.nodes[frame.node].first_edge + chosen].first_child
-        return KNOWN
+        return codes.KNOWN
     width = np.uint64(source.most_outcomes * source.state_size)
     following = control.scratch + np.uint64(depth) * width
     if evaluate_record(problem, walk, frame.record, chosen, following) < 0:
-        return BROKEN
+        return codes.BROKEN
     _, chances, scratch, _ = walk
     action = scratch[0]
     frame.reward, frame.risk = action.expected_reward, action.immediate_risk
     frame.outcomes, frame.first_outcome = action.safe_count, NONE
     for k in range(action.safe_count):
         chances[depth, k] = problem.answers[k].probability
-    return KNOWN
+    return codes.KNOWN
 
 
 @part
@@ -482,7 +473,7 @@ def enter_outcome(problem, walk, control, frame):
                 frame.earned[k] = frame.reward + frame.rewards[k]
                 frame.risked[k] = frame.risk + frame.risks[k]
         frame.phase = NEXT_ACTION
-        return GO_ON
+        return codes.GO_ON
     source, depth, (frames, _, _, _) = problem.source[0], control.depth, walk
     below = frames[depth + 1]
     below.node = NONE
@@ -499,7 +490,7 @@ def enter_outcome(problem, walk, control, frame):
         first = control.scratch + np.uint64(depth) * width
         below.record = first + np.uint64(frame.outcome * source.state_size)
     control.depth = depth + 1
-    return GO_ON
+    return codes.GO_ON
 
 
 @part
@@ -552,7 +543,7 @@ def write_plan(problem, tree, returns, outline):
         if here.row == NONE:
             writer.state = here.state
             status = decide(problem, tree, returns, here, writer.depth)
-            if status != KNOWN:
+            if status != codes.KNOWN:
                 return status
             if here.row == NONE:  # a safe terminal
                 if here.entry != NONE:
@@ -561,22 +552,22 @@ def write_plan(problem, tree, returns, outline):
                 continue
             if not enter(problem, here, writer.depth, rows, firsts, below, summary):
                 here.row = NONE
-                return NEEDS_PLAN
+                return codes.NEEDS_PLAN
         status = go_on(problem, tree, levels, writer, here, firsts, below)
-        if status != GO_ON:
+        if status != codes.GO_ON:
             return status
-    return DONE
+    return codes.DONE
 
 
 @part
 def decide(problem, tree, returns, here, depth):
     """Choose the action row of a history; NONE if it ends there."""
     status = have_actions(problem, here.state)
-    if status != KNOWN:
+    if status != codes.KNOWN:
         return status
     state = problem.states[here.state]
     if state.action_count == 0:
-        return KNOWN
+        return codes.KNOWN
     last = depth + 1 == len(problem.discounts)
     chosen = NONE
     if here.node != NONE:
@@ -596,10 +587,10 @@ def decide(problem, tree, returns, here, depth):
     row = state.first_action + chosen
     if not last:
         status = have_outcomes(problem, here.state, row, True, depth)
-        if status != KNOWN:
+        if status != codes.KNOWN:
             return status
     here.row = row
-    return KNOWN
+    return codes.KNOWN
 
 
 @part
@@ -642,12 +633,12 @@ def go_on(problem, tree, levels, writer, here, firsts, below):
     k = here.outcome
     if k == action.safe_count:
         writer.depth -= 1
-        return GO_ON
+        return codes.GO_ON
     entry = firsts[here.number] + k
     here.outcome += 1
     if writer.depth + 1 == len(problem.discounts):
         below[entry] = END
-        return GO_ON
+        return codes.GO_ON
     outcome = problem.outcomes[action.first_outcome + k]
     after = levels[writer.depth + 1]
     after.state, after.price_index = outcome.state, here.price_index
@@ -660,4 +651,4 @@ def go_on(problem, tree, levels, writer, here, firsts, below):
         if first_child != NONE:
             after.node = first_child + k
     writer.depth += 1
-    return GO_ON
+    return codes.GO_ON

@@ -68,7 +68,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from vulcan.kernels.codes import DONE, END_SAMPLE, GO_ON, KNOWN, NEEDS_ROOM, NEEDS_STATE, NO_ACTION
+from vulcan.kernels import codes
 from vulcan.kernels.compilation import borrow, kernel, part
 from vulcan.kernels.expand import have_actions, have_outcomes, peek
 from vulcan.kernels.paper_tree import (
@@ -315,22 +315,22 @@ def open_upper_node(problem, tree, number):
     problem, tree = borrow(problem), borrow(tree)
     node = tree.nodes[number]
     status = have_actions(problem, node.state)
-    if status != KNOWN:
+    if status != codes.KNOWN:
         return status
     state = problem.states[node.state]
     if state.action_count == 0:
         store(tree.node_values, number, fill(np.float32(0.0)))
         node.visits, node.solved = 1, 1
-        return DONE
+        return codes.DONE
     if node.first_edge == NONE and not open_node(problem, tree, node):
-        return NEEDS_ROOM
+        return codes.NEEDS_ROOM
     last = len(problem.discounts) == node.level + 1
     for k in range(state.action_count):
         edge, row = tree.edges[node.first_edge + k], state.first_action + k
         if edge.first_child != NONE or edge.solved:
             continue
         status = have_outcomes(problem, node.state, row, not last, node.level)
-        if status != KNOWN:
+        if status != codes.KNOWN:
             return status
         action = problem.actions[row]
         if last or action.safe_count == 0:
@@ -338,10 +338,10 @@ def open_upper_node(problem, tree, number):
             store(tree.edge_values, node.first_edge + k, worth)
             edge.visits, edge.solved = 1, 1
         elif not add_children(problem, tree, node, action, edge):
-            return NEEDS_ROOM
+            return codes.NEEDS_ROOM
     node.visits = max(1, node.visits)
     refresh(tree, node, number)
-    return DONE
+    return codes.DONE
 
 
 @kernel
@@ -513,11 +513,11 @@ def sample(problem, tree, returns, path, orders, controls):
             control.price_index = orders[control.done].price_index
             control.guided = orders[control.done].guided
         status = step_down(problem, tree, returns, path, control)
-        if status == END_SAMPLE:
+        if status == codes.END_SAMPLE:
             back_up(tree, returns, path, control)
-        elif status != GO_ON:
+        elif status != codes.GO_ON:
             return status
-    return DONE
+    return codes.DONE
 
 
 @part
@@ -531,30 +531,30 @@ def step_down(problem, tree, returns, path, control):
     if step.edge == NONE:
         if node.first_edge == NONE:
             status = open_history(problem, tree, returns, path, control)
-            if status != GO_ON:
+            if status != codes.GO_ON:
                 return status
         step.edge = choose_edge(problem, tree, returns, node, control)
         if step.edge == NONE:
             node.visits, node.solved = node.visits + 1, 1
-            return END_SAMPLE
+            return codes.END_SAMPLE
     edge = tree.edges[step.edge]
     if edge.first_child == NONE:
         row = problem.states[node.state].first_action + step.edge - node.first_edge
         status = have_outcomes(problem, node.state, row, True, depth)
-        if status != KNOWN:
+        if status != codes.KNOWN:
             return status
         action = problem.actions[row]
         if action.safe_count == 0:
             edge.solved = 1
             store(tree.edge_values, step.edge, price_action(tree, edge.reward, edge.risk))
             finish_edge(tree, step, node)
-            return END_SAMPLE
+            return codes.END_SAMPLE
         if not add_children(problem, tree, node, action, edge):
-            return NEEDS_ROOM
+            return codes.NEEDS_ROOM
     step.outcome = draw_child(tree, edge, control)
     path[depth + 1].node, path[depth + 1].edge = edge.first_child + step.outcome, NONE
     control.depth = depth + 1
-    return GO_ON
+    return codes.GO_ON
 
 
 @part
@@ -563,17 +563,17 @@ def open_history(problem, tree, returns, path, control):
     step = path[control.depth]
     node = tree.nodes[step.node]
     status = have_actions(problem, node.state)
-    if status != KNOWN:
+    if status != codes.KNOWN:
         return status
     ended = problem.states[node.state].action_count == 0
     if not ended and not open_node(problem, tree, node):
-        return NEEDS_ROOM
+        return codes.NEEDS_ROOM
     note_end(problem, tree, returns, path, control, ended)
     if ended:
         store(tree.node_values, step.node, fill(np.float32(0.0)))
         node.visits, node.solved = node.visits + 1, 1
-        return END_SAMPLE
-    return GO_ON
+        return codes.END_SAMPLE
+    return codes.GO_ON
 
 
 @part
@@ -585,16 +585,16 @@ def decide_last_step(problem, tree, returns, path, control):
     source, s = problem.source[0], node.state
     compiled = source.outcomes != 0
     if not compiled and problem.states[s].action_count < 0:
-        return NEEDS_STATE
+        return codes.NEEDS_STATE
     count = source.numbers if compiled else problem.states[s].action_count
     best, actions = fill(LOWEST), 0
     weight = problem.weights[depth]
     for k in range(count):
         a = source.actions if compiled else problem.states[s].first_action + k
-        status = peek(problem, s, k) if compiled else KNOWN
-        if status == NO_ACTION:
+        status = peek(problem, s, k) if compiled else codes.KNOWN
+        if status == codes.NO_ACTION:
             continue
-        if status != KNOWN:
+        if status != codes.KNOWN:
             return status
         actions += 1
         action = problem.actions[a]
@@ -608,7 +608,7 @@ def decide_last_step(problem, tree, returns, path, control):
     if actions > 0:
         tally(returns[depth], np.float64(tree.node_values[number, 0]))
     node.visits, node.solved = node.visits + 1, 1
-    return END_SAMPLE
+    return codes.END_SAMPLE
 
 
 @part

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from vulcan.kernels.codes import DONE, NEEDS_ROOM, NEEDS_STATE, PAUSED
+from vulcan.kernels import codes
 from vulcan.kernels.compilation import borrow, kernel, part
 from vulcan.numerics import NONE
 
@@ -57,11 +57,11 @@ def search(tree, control):
     while c.work < c.pause:
         opened, explored = hand_down_bounds(tree, c)
         if opened == 0:
-            return DONE
+            return codes.DONE
         if explored < opened:
-            return NEEDS_STATE
+            return codes.NEEDS_STATE
         if max(c.nodes, c.edges) + opened * c.most > len(nodes):
-            return NEEDS_ROOM
+            return codes.NEEDS_ROOM
         for k in range(c.length - 1, -1, -1):
             n = nodes[k].order
             if nodes[n].status == OPEN:
@@ -71,7 +71,7 @@ def search(tree, control):
                 if nodes[n].parent != NONE:
                     nodes[nodes[n].parent].changed = 1
         c.work += c.length
-    return PAUSED
+    return codes.PAUSED
 
 
 @part
@@ -84,10 +84,8 @@ def hand_down_bounds(tree, c):
         node = nodes[nodes[k].order]
         k += 1
         if node.status == OPEN:
-            opened, explored = (
-                opened + 1,
-                explored + look_up(outlook, node.state, node.level).explored,
-            )
+            opened += 1
+            explored += look_up(outlook, node.state, node.level).explored
         if node.best == NONE:
             continue
         action, child = actions[edges[node.best].row], edges[node.best].first_child

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vulcan.kernels.codes import DONE, NEEDS_PLAN, PAUSED
+from vulcan.kernels import codes
 from vulcan.kernels.compilation import borrow, find_bin, kernel, part, scale_bins
 from vulcan.kernels.dp import find_next, put_in_place
 from vulcan.numerics import END
@@ -152,8 +152,8 @@ def extend(levels, values, marked, fronts):
             store_points(fronts, n, fill_node(levels, values, fronts, t, n))
         control[0].node -= 1
         if control[0].work >= control[0].pause:
-            return PAUSED
-    return DONE
+            return codes.PAUSED
+    return codes.DONE
 
 
 @part
@@ -354,7 +354,7 @@ def trace(levels, values, fronts):
             wanted = wanted or fronts.number[p] == WANTED
         if wanted:
             if not has_room(levels, fronts, n):
-                return NEEDS_PLAN
+                return codes.NEEDS_PLAN
             if n == 0:
                 fronts.best[0].reward = -np.inf
             bins = fill_node(levels, values, fronts, t, n)
@@ -364,9 +364,9 @@ def trace(levels, values, fronts):
                 write_wanted(levels, fronts, t, n, bins)
         control[0].node += 1
         if control[0].work >= control[0].pause:
-            return PAUSED
+            return codes.PAUSED
     fronts.starts[len(levels.first) - 1] = control[0].decisions
-    return DONE
+    return codes.DONE
 
 
 @part

@@ -30,7 +30,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from vulcan.kernels.codes import DONE, KNOWN, NEEDS_LIMITS, NEEDS_ROOM, PAUSED
+from vulcan.kernels import codes
 from vulcan.kernels.compilation import borrow, kernel, part, routine
 from vulcan.kernels.expand import (
     call_bound,
@@ -126,12 +126,12 @@ def tighten(problem, bounds):
     state = bounds.progress[0]
     while bounds.nodes[0].promise > 0.0:
         if state.opened >= state.pause:
-            return PAUSED
+            return codes.PAUSED
         depth, news = walk(problem, bounds, state)
-        if news != KNOWN:
+        if news != codes.KNOWN:
             return news
         news = look_into(problem, bounds, state, bounds.path[depth].node, depth)
-        if news != KNOWN:
+        if news != codes.KNOWN:
             return news
         state.opened += 1
         for level in range(depth - 1, -1, -1):
@@ -140,7 +140,7 @@ def tighten(problem, bounds):
             a = problem.states[node.state].first_action + step.edge - node.first_edge
             sum_edge(problem, bounds, state, level, a, bounds.edges[step.edge])
             renew(problem, bounds, step.node)
-    return DONE
+    return codes.DONE
 
 
 @part
@@ -156,7 +156,7 @@ def walk(problem, bounds, state):
         edge, row = bounds.edges[e], problem.states[s].first_action + e - first
         if edge.first_child == NONE:
             news = store_children(problem, bounds, state, s, row, depth, edge)
-            if news != KNOWN:
+            if news != codes.KNOWN:
                 return depth, news
         action = problem.actions[row]
         bounds.path[depth].node, bounds.path[depth].edge = node, e
@@ -168,7 +168,7 @@ def walk(problem, bounds, state):
                 most, node = promise, edge.first_child + k
         depth += 1
     bounds.path[depth].node = node
-    return depth, KNOWN
+    return depth, codes.KNOWN
 
 
 @part
@@ -215,7 +215,7 @@ def look_into(problem, bounds, state, number, level):
             return finalise(bounds, state, node, level, value, WORK_OF_LAST)
         # An answer broke a rule: to open the state says which.
     news = have_actions(problem, node.state)
-    if news != KNOWN:
+    if news != codes.KNOWN:
         state.node, state.level = number, level
         return news
     count = problem.states[node.state].action_count
@@ -227,10 +227,10 @@ def look_into(problem, bounds, state, number, level):
             value = max(value, weigh(problem, state, level, a))
         return finalise(bounds, state, node, level, value, 1.0)
     if state.edges + count > len(bounds.edges):
-        return NEEDS_ROOM
+        return codes.NEEDS_ROOM
     if source.outcomes == 0:
         news = limit_all(problem, bounds, state, number, level)
-        if news != KNOWN:
+        if news != codes.KNOWN:
             return news
     return open_node(problem, bounds, state, number, level)
 
@@ -241,7 +241,7 @@ def finalise(bounds, state, node, level, value, work):
     note_size(state, value)
     note_fall(bounds, level, max(0.0, node.upper - value), work)
     node.upper, node.promise = min(node.upper, value), 0.0
-    return KNOWN
+    return codes.KNOWN
 
 
 @part
@@ -286,7 +286,7 @@ def open_node(problem, bounds, state, number, level):
             sum_edge(problem, bounds, state, level, a, edge)
     renew(problem, bounds, number)
     note_fall(bounds, level, before - node.upper, 1.0)
-    return KNOWN
+    return codes.KNOWN
 
 
 @routine
@@ -309,9 +309,9 @@ def store_children(problem, bounds, state, s, a, level, edge):
     """Store the histories after an action of a compiled model."""
     safe = problem.actions[a].safe_count
     if state.nodes + safe > len(bounds.nodes):
-        return NEEDS_ROOM
+        return codes.NEEDS_ROOM
     news = have_outcomes(problem, s, a, True, level)
-    if news != KNOWN:
+    if news != codes.KNOWN:
         return news
     edge.first_child = state.nodes
     for k in range(safe):
@@ -321,7 +321,7 @@ def store_children(problem, bounds, state, s, a, level, edge):
         )
         add_node(bounds, state.nodes + k, reached, level + 1, upper)
     state.nodes += safe
-    return KNOWN
+    return codes.KNOWN
 
 
 @part
@@ -336,13 +336,13 @@ def add_node(bounds, number, s, level, upper):
 def limit_all(problem, bounds, state, number, level):
     """Have Python bound all histories after one, which are written behind the filled rows."""
     if state.limited:
-        return KNOWN
+        return codes.KNOWN
     s, count = bounds.nodes[number].state, 0
     first = problem.states[s].first_action
     for a in range(first, first + problem.states[s].action_count):
         count += problem.actions[a].safe_count
     if state.nodes + count > len(bounds.nodes):
-        return NEEDS_ROOM
+        return codes.NEEDS_ROOM
     place = state.nodes
     for a in range(first, first + problem.states[s].action_count):
         action = problem.actions[a]
@@ -351,7 +351,7 @@ def limit_all(problem, bounds, state, number, level):
             place += 1
     state.node, state.level = number, level
     state.children, state.last_child = state.nodes, place
-    return NEEDS_LIMITS
+    return codes.NEEDS_LIMITS
 
 
 @part

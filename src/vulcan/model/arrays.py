@@ -122,7 +122,11 @@ class ArrayModel:
         self._action_names = None if action_names is None else tuple(action_names)
         self._check_rows(rows, probability)
         rows = _add_up_equal(rows)
-        self._check_sums(rows)
+        begins = _find_begins(rows, "state", "action")
+        sums = np.add.reduceat(rows["probability"], begins)
+        if (wrong := np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE)).size:
+            message = f"probabilities sum to {sums[wrong[0]]:.12g}, not to 1"
+            raise self._refuse(Rule.PROBABILITIES_SUM, message, rows, begins[wrong[0]])
         rows["probability"] = np.minimum(rows["probability"], 1.0)  # after the sums' tolerance
         kept = rows["probability"] > 0
         rows = {name: column[kept] for name, column in rows.items()}
@@ -136,16 +140,6 @@ class ArrayModel:
         _check_names("action_names", action_names, self._actions)
         if self._state_names is not None:
             self.states = len(self._state_names)
-        self._arrange(rows)
-        self.action_labels = self._label_actions(action_labels)
-
-    def __repr__(self) -> str:
-        counts = f"{self.states:,} states, {len(self.target):,} rows"
-        name = "ArrayModel" if self.source is None else f"{self.source} "
-        return f"{name}({counts}, horizon={self.horizon})"
-
-    def _arrange(self, rows: dict[str, NDArray[Any]]) -> None:
-        """Set the arrays from rows that are sorted by state and action."""
         begins = _find_begins(rows, "state", "action")
         self.first_row = np.append(begins, len(rows["state"]))
         self.number = rows["action"][begins].astype(np.int32)
@@ -153,6 +147,12 @@ class ArrayModel:
         self.first_action = np.concatenate(([0], np.cumsum(counts)))
         self.target, self.probability = rows["target"].astype(np.int32), rows["probability"]
         self.reward = rows["reward"]
+        self.action_labels = self._label_actions(action_labels)
+
+    def __repr__(self) -> str:
+        counts = f"{self.states:,} states, {len(self.target):,} rows"
+        name = "ArrayModel" if self.source is None else f"{self.source} "
+        return f"{name}({counts}, horizon={self.horizon})"
 
     def _check_rows(self, rows: dict[str, NDArray[Any]], given: ArrayLike) -> None:
         """Raise a `ModelError` for the first row that breaks a rule.
@@ -182,13 +182,6 @@ class ArrayModel:
                     into = f"next state {shorten(self.state_name(target))}"
                 message = f"the {name} of {into} must be {allowed}, not {np.asarray(values)[row]!s}"
                 raise self._refuse(rule, message, rows, row)
-
-    def _check_sums(self, rows: dict[str, NDArray[Any]]) -> None:
-        begins = _find_begins(rows, "state", "action")
-        sums = np.add.reduceat(rows["probability"], begins)
-        if (wrong := np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE)).size:
-            message = f"probabilities sum to {sums[wrong[0]]:.12g}, not to 1"
-            raise self._refuse(Rule.PROBABILITIES_SUM, message, rows, begins[wrong[0]])
 
     def _refuse(
         self, rule: Rule, message: str, rows: dict[str, NDArray[Any]], row: int

@@ -23,10 +23,6 @@ is part of the label, and so are costs and event where the rewards agree. States
 whether they are equal, also where `merges` is False; they are compared only within one action,
 without labels, and if their hashes agree.
 
-Repeatability. A certificate evaluates the model again wherever the policy leads. A proof, such as
-that no policy meets the risk bound, depends on all answers: `solve` evaluates a sample of them
-again before it reports one (`ModelReader.require_repeatable`).
-
 Strictness. Planners treat equal states as one state, and evaluate the first of them. Two faults of
 a model make that wrong, and neither shows in a single answer: *duplicates*, equal states that
 differ in something that is not compared and for which the model answers differently, and states
@@ -77,8 +73,6 @@ from vulcan.numerics import ANY, LARGEST_REWARD, SMALLEST_PROBABILITY, SUM_TOLER
 from vulcan.parameters import shorten
 from vulcan.runtime.limits import TimeUp, check_time, model_call, note_answer
 
-STRINGS: Final = frozenset((str,))
-
 PLAIN_NUMBERS: Final = frozenset((float, int, np.float64))
 """Types whose values can all be compared with floats; bool is not among them."""
 
@@ -90,9 +84,6 @@ MOST_NAMED: Final = 1000  # number of checked lists of actions to remember
 
 SAMPLED_STATES: Final = 1_000
 """States, and arrivals in them, that the strict reader looks at before it samples fewer."""
-
-SAMPLED_CALLS: Final = 100
-"""Calls in which the strict reader looks for a modified state before it samples fewer."""
 
 MOST_DUPLICATES: Final = 1_000  # largest number of evaluations of duplicates
 
@@ -406,9 +397,9 @@ class ModelReader(ModelCalls):
     def require_repeatable(self, may_go_on: Callable[[], bool]) -> None:
         """Raise a `ModelError` if a sample of the answers differs when evaluated again.
 
-        Each evaluation is done twice in a row: a model that alternates between two answers
-        contradicts itself at once, whatever its other answers were. `may_go_on` says whether there
-        is time for another one.
+        A proof depends on all answers, not only on those where the policy leads. Each evaluation
+        is done twice in a row: a model that alternates between two answers contradicts itself at
+        once, whatever its other answers were. `may_go_on` says whether there is time for another.
         """
         # In random order, so that the first few already come from all parts of the search.
         size = min(SAMPLE_SIZE, len(self._kept))
@@ -472,7 +463,7 @@ class ModelReader(ModelCalls):
         if isinstance(state, Start):
             return self._label_actions(state, tuple(state.choices))
         actions = self._call_list("actions", state)
-        if hasattr(self.model, "action_label") or not STRINGS.issuperset(map(type, actions)):
+        if hasattr(self.model, "action_label") or not {str}.issuperset(map(type, actions)):
             return self._label_actions(state, actions)
         # Strings are their own labels. Most states have the same few, which are checked once.
         known = self._named.get(actions)
@@ -531,7 +522,7 @@ class StrictReader(ModelReader):
     def __init__(self, model: Any) -> None:
         super().__init__(model)
         self._states, self._arrivals = _Sample(SAMPLED_STATES), _Sample(SAMPLED_STATES)
-        self._calls = _Sample(SAMPLED_CALLS)
+        self._calls = _Sample(100)  # in which to look for a modified state
         self._visited: dict[Any, _Visited] = {self.root: _Visited(self.root)}
         self._waiting: deque[tuple[_Visited, Any, str | None]] = deque()
         self._duplicates_evaluated = 0

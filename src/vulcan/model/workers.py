@@ -5,17 +5,13 @@ evaluations are independent. So they run in parallel and return in the order of 
 search gives the same result with any number of workers, and evaluates nothing more than it would
 alone. That pays where an evaluation takes a millisecond or more; sending it to another process and
 back takes about a tenth of that.
-
-Workers (`vulcan.parallel`) are processes of this machine or actors of a Ray cluster. The
-evaluations of a lost worker are repeated by another. Workers that do not answer are killed after
-the time limit and the answer timeout (`vulcan.runtime.limits`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from time import perf_counter
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from vulcan.errors import ModelError, OptionError
 from vulcan.model.compiled import forget_compiled
@@ -25,8 +21,6 @@ from vulcan.model.rules import Rule, Violation
 from vulcan.parallel.executors import Channel, Executor
 from vulcan.parallel.pool import WorkerPool
 from vulcan.runtime.limits import is_late, note_answer
-
-PORTIONS: Final = 4  # portions per worker: evaluations differ in duration
 
 
 class WorkerReader(ModelReader):
@@ -61,7 +55,8 @@ class WorkerReader(ModelReader):
 
     def evaluate_pairs(self, pairs: Sequence[tuple[Any, Any]]) -> list[list[Outcome]]:
         """Return the outcomes of (state, action) pairs, evaluated in parallel."""
-        portion = max(1, len(pairs) // (PORTIONS * self._workers))
+        # Four portions for each worker: evaluations differ in duration.
+        portion = max(1, len(pairs) // (4 * self._workers))
         portions = [pairs[k : k + portion] for k in range(0, len(pairs), portion)]
         began = perf_counter()
         try:

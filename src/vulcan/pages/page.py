@@ -38,9 +38,6 @@ if TYPE_CHECKING:
     from vulcan.planning.explain import Explanation, RiskyPlace
 
 
-CURVE_POINTS: Final = 81
-
-
 @dataclass(frozen=True)
 class PagePlan:
     """A plan on a page: its name, the bound that it was made for, and how good it is, if known."""
@@ -72,7 +69,7 @@ class PagePlan:
         """Return the header of the plan: all but its places."""
         low, high = _find_span(self.places)
         room = 0.06 * (high - low) or 0.5
-        rewards = np.linspace(low - room, high + room, CURVE_POINTS).tolist()
+        rewards = np.linspace(low - room, high + room, 81).tolist()
         curve: list[tuple[float, float | None]] = []
         for reward in rewards:
             allowed = -math.inf

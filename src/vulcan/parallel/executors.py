@@ -12,9 +12,6 @@ learns that it should end early (`stopped`); searches notice that as they notice
 Errors are pickled on the way back. Some can't be pickled or rebuilt, and all lose their traceback.
 So an error that does not survive a round trip is replaced by its text, and every error arrives with
 its traceback as a note.
-
-Workers are started deep inside a search, and results are described far above it: `count_losses`
-collects the errors of all workers that are lost within a context.
 """
 
 from __future__ import annotations
@@ -206,7 +203,7 @@ _losses: ContextVar[list[WorkerLostError] | None] = ContextVar("losses", default
 
 @contextmanager
 def count_losses() -> Iterator[list[WorkerLostError]]:
-    """Yield a list that gets the error of each worker lost within this context."""
+    """Yield a list that gets the error of each worker lost within this context, however deep."""
     losses: list[WorkerLostError] = []
     token = _losses.set(losses)
     try:

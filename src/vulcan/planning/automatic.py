@@ -1,14 +1,11 @@
 """The default solver.
 
-It unrolls the state graph as long as that pays (`vulcan.exact.search`). What could be unrolled is
-solved with a proved gap: the dual bound, a deterministic policy close to it, and fronts where the
-gap is still larger than requested. Where nearly every history is a state of its own, and an action
-ends the mission, a plan grows from the root (`vulcan.sampling.growth`). The rest is left to
-`Vulcan`, and where that finds nothing acceptable, or rewards are too large for it, to the most
-cautious policy that looks one step ahead. Without any limit, a search over histories ends after
-20 s. With a limit of samples or histories, a plan grows where a few evaluations find histories that
-never merge, and `Vulcan` searches elsewhere, also where a checkpoint is to be resumed. A checkpoint
-that is only to be written changes nothing.
+What can be unrolled (`vulcan.exact.search`) is solved with a proved gap. Where nearly every history
+is a state of its own, and an action ends the mission, a plan grows from the root
+(`vulcan.sampling.growth`). The rest is left to `Vulcan`, and where that finds nothing acceptable,
+or rewards are too large for it, to the most cautious policy that looks one step ahead. With a limit
+of samples or histories, a plan grows where a few evaluations find histories that never merge, and
+`Vulcan` searches elsewhere, also where a checkpoint is to be resumed.
 """
 
 from __future__ import annotations
@@ -35,17 +32,11 @@ from vulcan.solvers.finding import Finding
 OVERTIME: Final = 0.1
 """Seconds that the policy of least immediate risk gets even after a limit is reached."""
 
-FAIR_TIME: Final = 10.0
-"""Seconds that it gets if there is no time limit."""
-
 SHORT: Final = 2.0
 """Seconds in which samples of a problem whose states merge find nothing worth having."""
 
 PROBED: Final = 5_000
 """States that are evaluated to see whether histories merge, where samples are limited."""
-
-SHARE_OF_REST: Final = 0.8
-"""Of the time that is left for samples: some may have to be left for the cautious policy."""
 
 
 @knows_parameters
@@ -134,7 +125,7 @@ class Automatic(Solver):
         """Sample in the time left; failing that, look for the policy of least immediate risk."""
         spent, grown = run.monitor.seconds, run.monitor.grown
         try:
-            with run.monitor.part(SHARE_OF_REST):
+            with run.monitor.part(0.8):  # some time may be needed for the cautious policy
                 if not run.graph.merges:  # then the tree search has a graph of its own
                     run.forget_graph()
                     # The model may have kept something of its own for each answer.
@@ -155,7 +146,7 @@ class Automatic(Solver):
         """Look for the policy of least immediate risk; this may exceed the time by `OVERTIME`."""
         monitor, limit = run.monitor, run.monitor.limits.time_limit
         least = monitor.seconds + OVERTIME
-        ends = monitor.seconds + FAIR_TIME if limit is None else limit
+        ends = monitor.seconds + 10.0 if limit is None else limit
 
         def may_go_on() -> bool:
             in_time = monitor.seconds < ends and not monitor.overdue

@@ -5,9 +5,6 @@ the reason. All rewards are measured against one upper bound, the least that any
 proved. There are two kinds: a *dual* bound holds for every policy, a bound of `Pareto`,
 `IntegerProgram` and the like for deterministic policies only. So a randomised policy is measured
 against the least dual bound, a deterministic one against the least of all.
-
-Searches share nothing, so that their times can be compared, unless several run at once on one
-machine. Their results do not depend on that, as long as limits of time and memory don't end them.
 """
 
 from __future__ import annotations
@@ -16,7 +13,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 from vulcan.errors import OptionError
 from vulcan.exact.pipeline import RewardBound
@@ -40,8 +37,6 @@ from vulcan.runtime.formatting import (
 )
 from vulcan.runtime.limits import Limits, OnProgress, StopReason
 from vulcan.solvers.base import Coverage, Options, Solver, find_solver, load_solvers, require_solver
-
-DEFAULT_SECONDS: Final = 10.0  # time limit of each search by default
 
 
 @dataclass(frozen=True)
@@ -232,7 +227,7 @@ def compare(
     require_problem(problem)
     named = _name_solvers(solvers)
     if time_limit is None and limits is None:
-        time_limit = DEFAULT_SECONDS
+        time_limit = 10.0
     limits = Limits.combine(limits, time_limit=time_limit, samples=samples)
     searches = {
         name: (problem.risk_bound, solver, limits.keep(solver.limits), Options(seed))

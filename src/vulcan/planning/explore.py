@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 from vulcan.bounds.base import RiskBound
 from vulcan.certificate.certify import certify
@@ -21,11 +20,6 @@ from vulcan.problem import Problem, require_problem
 from vulcan.runtime.formatting import show_gap
 from vulcan.runtime.limits import pause_collection
 
-SCALES: Final = (0.5, 0.9)
-RISKIEST: Final = 12
-
-MOST_OF_OTHERS: Final = 3_000  # decision points of each other plan on a page: the likeliest
-
 
 @knows_parameters
 def explore(
@@ -33,7 +27,7 @@ def explore(
     policy: AnyPolicy,
     *,
     what_if: float | None = 5.0,
-    scales: Sequence[float] = SCALES,
+    scales: Sequence[float] = (0.5, 0.9),
     own_bound: bool = False,
 ) -> Page:
     """Make a page on which people explore a plan: one HTML file that needs nothing else.
@@ -77,7 +71,7 @@ def explore(
     if what_if is not None:
         require_number("what_if, a number of seconds,", what_if, above=0.0)
     reader = open_own_model(policy.about, problem.model)
-    explanation = explain(problem, policy, places=RISKIEST)
+    explanation = explain(problem, policy, places=12)
     plan = _make_plan("this plan", policy, reader, problem.risk_bound)
     plans = [replace(plan, own_bound=own_bound)]
     for scale in () if what_if is None else sorted(scales):
@@ -93,7 +87,8 @@ def explore(
                 found = f"found in {what_if:g} s; a longer search may find a better one"
                 remark = f"{found}; {remark}".rstrip("; ")
         name = f"{scale:g} times the allowed risk"
-        plans.append(_make_plan(name, result.policy, reader, bound, MOST_OF_OTHERS, remark))
+        # Of the other plans, the likeliest decision points are enough.
+        plans.append(_make_plan(name, result.policy, reader, bound, 3_000, remark))
     area = problem.model.page_map() if hasattr(problem.model, "page_map") else None
     return make_page(plans, explanation, area)
 

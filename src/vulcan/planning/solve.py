@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -41,10 +40,6 @@ from vulcan.runtime.limits import (
 )
 from vulcan.solvers.base import Options, Solver, find_solver, require_fit, require_solver
 from vulcan.solvers.finding import Finding, Statistics, Status, Worth
-
-QUERY_SECONDS: Final = 0.1
-QUERY_SHARE: Final = 0.02
-"""Time for repeated queries: seconds, or a share of the search time if that is more."""
 
 
 @knows_parameters
@@ -205,17 +200,14 @@ def plan_and_certify(
     )
 
 
-@contextmanager
-def _open_reader(reader: ModelReader, solver: Solver, options: Options) -> Iterator[ModelReader]:
-    """Yield the reader; with workers that evaluate the model, if the solver uses none itself."""
-    executor = options.executor
-    if options.graph is not None or executor.in_process or solver.spreads(reader):
-        yield reader
-    else:
-        from vulcan.model.workers import WorkerReader
+def _open_reader(
+    reader: ModelReader, solver: Solver, options: Options
+) -> AbstractContextManager[ModelReader]:
+    """Return the reader; with workers that evaluate the model, if the solver uses none itself."""
+    from vulcan.model.workers import WorkerReader
 
-        with WorkerReader(reader.model, executor) as asking:
-            yield asking
+    alone = options.graph is not None or options.executor.in_process or solver.spreads(reader)
+    return nullcontext(reader) if alone else WorkerReader(reader.model, options.executor)
 
 
 def _certify(problem: Problem, finding: Finding, monitor: Monitor) -> Finding:
@@ -319,7 +311,7 @@ def _query_again(reader: ModelReader, monitor: Monitor, finding: Finding) -> Fin
     unsettled = not proved and (finding.upper_bound is None or late)
     if unsettled or finding.error is not None or isinstance(reader.model, ArrayModel):
         return finding
-    end = monitor.seconds + max(QUERY_SECONDS, QUERY_SHARE * finding.statistics.search_seconds)
+    end = monitor.seconds + max(0.1, 0.02 * finding.statistics.search_seconds)
     end = end if limit is None else min(end, limit)
     begun = False
 

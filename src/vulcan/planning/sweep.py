@@ -4,9 +4,6 @@ A worker (`vulcan.parallel`) holds a `Searcher` with the problem, which is sent 
 are independent and submitted in a fixed order, so that results depend neither on the worker nor on
 timing, as long as limits of time and memory don't end them.
 
-A search that raises ends with its error, that of a lost worker is repeated by another, and the
-first Ctrl-C lets running searches end with what they have, and starts no other.
-
 If searches share a state graph, a worker evaluates each (state, action) once; only certificates
 evaluate it again. The result of a search that samples depends on how much of the graph is known, so
 a worker unrolls the graph before its first search, if that pays: then results depend neither on the
@@ -20,7 +17,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from vulcan.baselines.paper import UCT
 from vulcan.bounds.base import RiskBound
@@ -49,8 +46,6 @@ from vulcan.solvers.base import EXACT, Options, Solver
 from vulcan.solvers.finding import Worth
 
 logger = logging.getLogger("vulcan")
-
-SAMPLES: Final = 100_000  # samples of a policy without a bound, by default
 
 Search = tuple[RiskBound, Solver, Limits, Options]  # what to search for, and how
 
@@ -102,7 +97,7 @@ class Searcher:
             return None
         limits = replace(limits, gap=None)
         if limits.time_limit is limits.samples is limits.histories is None:
-            limits = replace(limits, samples=SAMPLES)
+            limits = replace(limits, samples=100_000)
         result = self._solve(self._problem, UCT(), limits, options)
         if _was_requested(result):
             return None

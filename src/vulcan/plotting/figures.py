@@ -127,8 +127,6 @@ def _draw_prices(ax: Axes, frontier: Frontier) -> None:
 
 CLOSENESS: Final = 0.004  # policies within this share of the figure are one mark
 
-GRID: Final = 400
-
 KINDS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "safe, deterministic": ("o", {"markersize": 6.0, "color": BLUE}),
     # Larger and hollow: it is seen around a deterministic policy that is almost as good.
@@ -218,7 +216,7 @@ def _group(
 def trace_bound(bound: RiskBound, rewards: Span) -> list[Span]:
     """Return points of the bound over a range of rewards; NaN where it has no value."""
     points = []
-    for reward in np.linspace(*rewards, GRID).tolist():
+    for reward in np.linspace(*rewards, 400).tolist():
         try:
             risk = bound(reward)
         except BoundError:

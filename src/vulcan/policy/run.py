@@ -4,17 +4,13 @@ A run is on its plan or has left it. On the plan it takes the policy's actions, 
 and the reward that still lie ahead (`Policy.node_values`; an outcome without a plan counts as an
 end, as it does in certificates). If the policy is bound to a model, the model evaluates each action
 before it is taken, and must agree with the policy's record (`vulcan.policy.walk.ModelCheck`).
-An observation that is impossible by plan and model is refused and changes nothing. If it happened
-all the same, `leave` says so: from then on the run has no action until `vulcan.replan` finds a new
-plan. The certificate does not cover such a mission any more.
+An observation that is impossible by plan and model is refused and changes nothing; if it happened
+all the same, `leave` says so.
 
 Beyond the frontier of a plan that is bounded by the model's default action, a run takes that action
 until the mission ends, and knows what the model claims of it. If these claims agree with each
 other, so that the claim for a history allows for those of all that may follow, `vulcan.replan` may
 replace what is left.
-
-An observation can be given as a label, as a position among the outcomes, or as the state that an
-outcome leads to. An observation that fits several outcomes is an error.
 """
 
 from __future__ import annotations

@@ -7,9 +7,6 @@ probabilities of the outcomes that lead there,
     reach = Σ p · reach(before),    likeliest = max p · likeliest(before).
 
 Both come from the policy's own arrays, a level at a time: 87,000 decisions take 0.1 s.
-
-A model that is followed along a policy must answer as it did when the policy was made
-(`ModelCheck`); else a `MismatchError` says where it differs.
 """
 
 from __future__ import annotations

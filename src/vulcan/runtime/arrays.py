@@ -4,8 +4,8 @@ Growth. Memory that was never touched takes none. So a large array gets address 
 its length, as a mapping of its own, and grows by exposing more of it. Where the system does not
 grant that, an array is copied to a longer one.
 
-Checkpoints. A seal shows damage to a file, not who wrote it. Kernels follow the numbers in their
-arrays without checks, so every array from a file is validated first: `require` says what is wrong.
+Checkpoints. Every array from a file is validated before kernels follow it
+(`vulcan.sampling.checkpoint`): `require` says what is wrong.
 """
 
 from __future__ import annotations

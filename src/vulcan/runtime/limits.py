@@ -53,50 +53,19 @@ TIMES_THE_SLOWEST: Final = 3.0
 ALARM_INTERVAL: Final = 0.25
 """Seconds between alarms: a model may catch the first one."""
 
-REPORT_INTERVAL: Final = 0.1
-
-LEAST_OVERTIME: Final = 0.15
-SHARE_OF_OVERTIME: Final = 0.08
-"""Seconds, or share of the limit, by which a certificate may exceed the time limit."""
-
 LEAST_TIME: Final = 0.1
 """Seconds that a certificate has after a late search: small policies need no more."""
 
 HOPELESS: Final = 5.0
 """A certificate expected to take more than this many times `LEAST_TIME` gets no such time."""
 
-BETWEEN_SAMPLES: Final = 0.05
-"""Seconds between two measurements of memory use."""
-
-SHARE_OF_GROWTH: Final = 0.9
-"""Stop when the process has grown by this fraction of the memory limit, ..."""
-
-UNCOUNTED: Final = 16 << 20
-"""... plus this many bytes, for growth of unknown cause."""
-
-GRACE_SECONDS: Final = 1.0
-"""Seconds that a search without a policy may go on after a request to finish."""
-
 DEFAULT_SECONDS: Final = 20.0
 """Time of a search that samples or grows, without any limit."""
 
-DEFAULT_MEMORY: Final = 2 << 30
-"""Bytes that such a search may take, or half of the limit for other searches if that is less."""
-
-DELAY: Final = 0.5
-DEFAULT_DELAY: Final = 2.0
-"""Seconds before progress is shown: where it was requested, and by default."""
-
-SHARE_OF_MACHINE: Final = 0.5
-"""Default memory limit of a search, as a share of what this process may have."""
-
-FALLBACK_MEMORY: Final = 8 << 30
-"""Bytes of memory that are assumed where the system does not tell."""
+DELAY: Final = 0.5  # seconds before progress is shown where it was requested
 
 OWN_GROUPS: Final = Path("/proc/self/cgroup")
 GROUPS: Final = Path("/sys/fs/cgroup")
-
-LIMITS_OF_GROUPS: Final = ("memory.max", "memory.high", "memory.limit_in_bytes")
 
 
 class TimeUp(BaseException):
@@ -169,15 +138,15 @@ class Limits:
         return replace(limits, **given)  # type: ignore[arg-type]
 
     def by_default(self, spent: float = 0.0) -> Limits:
-        """Return these limits with the default memory, and time if only a gap would end the search.
+        """Return these limits with a default of memory, at most 2 GiB, and of time.
 
-        That time is counted beyond what is spent.
+        Time is limited if only a gap would end the search, and counted beyond what is spent.
         """
         time_limit, memory = self.time_limit, self.memory
         if self.keep(("time_limit", "samples", "histories")) == Limits():
             time_limit = spent + DEFAULT_SECONDS
         if memory is None:
-            memory = min(DEFAULT_MEMORY, find_default_memory() // 2)
+            memory = min(2 << 30, find_default_memory() // 2)
         return replace(self, time_limit=time_limit, memory=memory)
 
     def keep(self, names: Collection[str]) -> Limits:
@@ -248,7 +217,7 @@ def watch_progress(progress: bool | OnProgress | None) -> Iterator[OnProgress | 
     delay = DELAY
     if progress is None and threading.current_thread() is threading.main_thread():
         progress = is_notebook() or (sys.stderr is not None and sys.stderr.isatty())
-        delay = DEFAULT_DELAY
+        delay = 2.0
     if callable(progress):
         yield progress
     elif progress:
@@ -316,7 +285,7 @@ class Interruption:
             return False
         if self._requested_at is None:  # the request came from a function
             self._requested_at = time.perf_counter()
-        return time.perf_counter() - self._requested_at > GRACE_SECONDS
+        return time.perf_counter() - self._requested_at > 1.0
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
@@ -462,7 +431,7 @@ class Monitor(Interruption):
         limit, spent = (self.limits.time_limit, 0.0) if self._whole is None else self._whole
         if limit is None or not self.started:
             return False
-        ends = limit + max(LEAST_OVERTIME, SHARE_OF_OVERTIME * limit)
+        ends = limit + max(0.15, 0.08 * limit)  # by which a certificate may exceed the limit
         return time.perf_counter() > self._granted and spent + self.seconds > ends
 
     def grant_certificate(self, expected: float = 0.0) -> None:
@@ -504,7 +473,7 @@ class Monitor(Interruption):
             self.stopped_by = StopReason.HISTORIES
         elif limits.samples is not None and samples >= limits.samples:
             self.stopped_by = StopReason.SAMPLES
-        elif self.exceeds_memory(SHARE_OF_GROWTH):
+        elif self.exceeds_memory(0.9):
             self.stopped_by = StopReason.MEMORY
         return self.stopped_by is not None
 
@@ -520,21 +489,24 @@ class Monitor(Interruption):
         return self.seconds > limit + timeout and time.perf_counter() - began > timeout
 
     def report(self, describe: Callable[[], Progress]) -> None:
-        """Pass the progress on if the last report is long enough ago."""
+        """Pass the progress on if the last report is a tenth of a second ago."""
         now = time.perf_counter()
-        if self._on_progress is not None and now - self._reported >= REPORT_INTERVAL:
+        if self._on_progress is not None and now - self._reported >= 0.1:
             self._reported = now
             self._on_progress(describe())
 
     def exceeds_memory(self, share: float = 1.0) -> bool:
-        """Return whether memory exceeds this share of the limit, or the default; sampled."""
+        """Return whether memory exceeds this share of the limit, or of the default.
+
+        It is measured at most every twentieth of a second; 16 MiB may have other causes.
+        """
         now = time.perf_counter()
-        if not self.started or now - self._measured < BETWEEN_SAMPLES:
+        if not self.started or now - self._measured < 0.05:
             return False
         self._measured = now
         memory = self.limits.memory
         most = find_default_memory() if memory is None else memory
-        return self.grown > share * max(1, self._entered) * most + UNCOUNTED
+        return self.grown > share * max(1, self._entered) * most + (16 << 20)
 
     def _set_alarm(self) -> None:
         if self._has_alarm and self.limits.time_limit is not None and self.started:
@@ -567,7 +539,7 @@ def find_default_memory() -> int:
     if resource is not None:
         limits += [resource.getrlimit(k)[0] for k in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
     finite = [limit for limit in limits if limit > 0]  # -1 stands for no limit
-    return int(SHARE_OF_MACHINE * min(finite, default=FALLBACK_MEMORY))
+    return int(0.5 * min(finite, default=8 << 30))  # where no limit is known, half of 8 GiB
 
 
 def read_resident_memory() -> int:
@@ -593,7 +565,8 @@ def _find_group_limits(own_groups: Path, groups: Path) -> list[Path]:
         inner = top / path.lstrip("/")
         # In a container, the path may exist only on the machine around it.
         for folder in (inner, *inner.parents):
-            found += filter(Path.exists, (folder / name for name in LIMITS_OF_GROUPS))
+            names = ("memory.max", "memory.high", "memory.limit_in_bytes")
+            found += filter(Path.exists, (folder / name for name in names))
             if folder == top:
                 break
     return found

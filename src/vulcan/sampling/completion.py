@@ -1,11 +1,7 @@
 """The upper tree that plans are made on, and the policies below it.
 
-**The upper tree** is a layered graph of the most probable histories (`vulcan.kernels.plan`). A plan
-chooses actions there, and a price at each of its leaves.
-
-**Completions** evaluate what the policy of each price earns and risks from a leaf on, and write a
-plan out as a policy. Over histories, every policy is walked to the end of all continuations. Where
-states merge, there may be far more histories than state–step pairs; see `vulcan.sampling.plan`.
+A plan (`vulcan.sampling.plan`) chooses actions there, and a price at each of its leaves.
+Completions evaluate the policies of all prices from a leaf on, and write a plan out as a policy.
 """
 
 from __future__ import annotations

@@ -13,9 +13,8 @@ so it does not matter which shards are on the same host.
 A shard that is lost with its worker is searched anew, on any worker, from its next samples on. A
 plan that relied on it is made again.
 
-A plan is made over the upper tree as if it were one tree: each worker grows the upper tree into its
-shards, and the coordinator merges what they show, and computes fronts there. Workers evaluate and
-write the policies below.
+A plan is made over the upper tree as if it were one tree; workers evaluate and write the policies
+below.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.errors import ModelError, OptionError
-from vulcan.exact.acceptance import Extremes, join_extremes
+from vulcan.exact.acceptance import Extremes
 from vulcan.graph.compiled import CompiledGraph
 from vulcan.graph.states import ACTION
 from vulcan.kernels.price_tree import ORDER, PRICES
@@ -238,12 +237,11 @@ class DistributedTree(PriceRun):
         problem: Problem,
         reader: ModelReader,
         memory: int | None,
-        *,
         seed: int,
         exploration: float,
         executor: Executor,
     ) -> None:
-        super().__init__(problem, reader, memory, None, seed=seed, exploration=exploration)
+        super().__init__(problem, reader, memory, None, seed, exploration)
         self._memory, self._executor = memory, executor
         sent = Problem(forget_compiled(problem.model), problem.risk_bound)
         self._made = (ShardHost, sent, seed, exploration)
@@ -446,19 +444,15 @@ class DistributedTree(PriceRun):
                 del self._owners[number]
                 self._owners |= dict.fromkeys(report[0]["number"].tolist(), worker)
                 self._read(worker, report)
-                self._back_up(node)
+                first, count = (int(self.nodes[k][node]) for k in ("first_edge", "edge_count"))
+                for edge in self.edges[first : first + count]:
+                    if edge["first_child"] != NONE:
+                        below = self.nodes[edge["first_child"] :][: edge["children"]]
+                        edge["visits"] = below["visits"].sum()
+                unused = np.zeros(0, np.intp), np.zeros(0, np.float32)
+                self._kernels.move_values(self.tree(), np.array([node]), *unused)
                 self.nodes["plan"][node], self.nodes["price_index"][node] = marks
                 self._marked = np.append(self._marked, node)
-
-    def _back_up(self, node: int) -> None:
-        """Renew an upper node from the shards below it."""
-        first, count = (int(self.nodes[name][node]) for name in ("first_edge", "edge_count"))
-        for edge in self.edges[first : first + count]:
-            if edge["first_child"] != NONE:
-                below = self.nodes[edge["first_child"] :][: edge["children"]]
-                edge["visits"] = below["visits"].sum()
-        unused = np.zeros(0, np.intp), np.zeros(0, np.float32)
-        self._kernels.move_values(self.tree(), np.array([node]), *unused)
 
     # Policies below the upper tree of a plan, evaluated and written by workers.
 
@@ -567,7 +561,9 @@ class DistributedTree(PriceRun):
 
     def find_extremes(self) -> Extremes:
         found = self._rely_on("find_extremes", self._all)
-        return join_extremes([super().find_extremes(), *found.values()])
+        every = zip(super().find_extremes(), *found.values(), strict=True)
+        outcomes, gains, certain = map(max, every)
+        return outcomes, gains, certain
 
     def merge_returns(self) -> NDArray[Any]:
         collected: dict[int, NDArray[Any]] = {}

@@ -4,9 +4,6 @@ A search makes policies in rounds, at sample counts that grow by a factor of fou
 end, and offers them here. The best so far is the answer whenever the search has to stop: a complete
 policy that passes outranks any other, then the larger reward wins. Rounds depend on sample counts
 alone, so that the same seed and samples give the same policy, however long they took.
-
-The answer is written out and certified once, at the end. Before that, a policy is certified where
-it takes next to no time, in case the model should fail later.
 """
 
 from __future__ import annotations
@@ -157,7 +154,8 @@ class Incumbent:
         """Time a round; yield its deadline (`time.perf_counter`).
 
         A round gets half of the time that is left, or a moment. The last round leaves only the time
-        of a certificate, if that is known. A policy is certified after the round if that is quick.
+        of a certificate, if that is known. A policy is certified after the round if that is quick,
+        in case the model fails later.
         """
         began, until = time.perf_counter(), math.inf
         limit = self._monitor.limits.time_limit

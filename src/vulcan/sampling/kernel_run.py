@@ -52,7 +52,14 @@ class KernelRun:
 
         self._problem_arrays = ProblemArrays
         self.problem, self.reader, self.constraint = problem, reader, constraint
-        self.graph = _choose_graph(reader, constraint, known, compiled)
+        credit = constraint.own_credit
+        form = find_compiled(reader) if compiled and credit is None else None
+        # Rows contain the user's credits, and rows that don't merge are released on the way.
+        fits = known is not None and credit is None and reader.merges
+        if form is not None:
+            self.graph: Graph = CompiledGraph(reader, form)
+        else:
+            self.graph = known if known and fits else open_graph(reader, credit)
         self.limit = find_default_memory() if memory is None else memory
         self._largest_answer = 0
         self.test = np.zeros(1, TEST)
@@ -244,16 +251,3 @@ class KernelRun:
             f"{range_tested}The constraint is stricter than the bound: "
             "a policy within the bound may exist"
         )
-
-
-def _choose_graph(
-    reader: ModelReader, constraint: LocalConstraint, known: StateGraph | None, compiled: bool
-) -> Graph:
-    """Return the graph of the compiled model, the known graph, or a new graph."""
-    credit = constraint.own_credit
-    form = find_compiled(reader) if compiled and credit is None else None
-    if form is not None:
-        return CompiledGraph(reader, form)
-    # Rows contain the user's credits, and rows that don't merge are released on the way.
-    fits = known is not None and credit is None and reader.merges
-    return known if known and fits else open_graph(reader, credit)

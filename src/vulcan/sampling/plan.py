@@ -155,6 +155,8 @@ class Planning:
         closeness: float | None = None,
         most_combined: float = math.inf,
     ) -> None:
+        from vulcan.kernels.plan import estimate_leaves
+
         self._run, self._completion, self._may_go_on = run, completion, may_go_on
         (most_nodes, self._most_points), self._most_combined = detail, most_combined
         low, high = run.reward_span()
@@ -177,7 +179,8 @@ class Planning:
         self._layer_values = np.zeros(len(nodes))
         self._most_reward = math.inf
         self._finished = False  # whether the last fronts are complete
-        self._estimate()
+        sampled = self._leaves[self._upper_tree.visits[self._leaves] > 0]
+        estimate_leaves(self._upper_tree.values, run.prices, nodes, edges, sampled)
 
     def guide(self) -> None:
         """Mark the best plan by the estimates of the tree: half of the next samples follow it."""
@@ -241,14 +244,6 @@ class Planning:
                 upper = bound_test.raise_reward(reward)
                 return upper, max(bound_test.find_rounding(upper), 2 * self._fronts.error)
         return -math.inf, 0.0
-
-    def _estimate(self) -> None:
-        """Give leaves the estimates of the tree."""
-        from vulcan.kernels.plan import estimate_leaves
-
-        sampled = self._leaves[self._upper_tree.visits[self._leaves] > 0]
-        values, layers = self._upper_tree.values, self._layers
-        estimate_leaves(values, self._run.prices, layers.nodes, layers.edges, sampled)
 
     def _evaluate(self, some: list[int]) -> bool:
         """Evaluate the policies of all prices at leaves; False if there is no time for all."""

@@ -15,9 +15,6 @@ stopped, they get new stretches, arrays grow if necessary, and the rest of the b
 risk, up to many times the rewards. Later they surround prices that decide between the best first
 actions, closer and closer. While no policy within the bound is known, prices rise: the largest
 possible price asks for the least risk.
-
-**Checkpoints.** Between two samples the state of a search is its tree, the returns, the random
-numbers, and the remaining orders of a batch. Everything else follows from the problem.
 """
 
 from __future__ import annotations
@@ -37,7 +34,6 @@ from numpy.typing import NDArray
 
 from vulcan.bounds.forms import Constant
 from vulcan.graph.compiled import CompiledGraph, Evaluator
-from vulcan.graph.states import StateGraph
 from vulcan.kernels import codes
 from vulcan.model.interface import Outcome
 from vulcan.model.reader import ModelReader
@@ -80,21 +76,11 @@ class PriceRun(PriceArrays):
 
     exhausted = False  # no action is ever refused
 
-    def __init__(
-        self,
-        problem: Problem,
-        reader: ModelReader,
-        memory: int | None,
-        known: StateGraph | None,
-        *,
-        seed: int,
-        exploration: float,
-        workers: int = 1,
-    ) -> None:
-        super().__init__(problem, reader, memory, known, seed, exploration)
+    def __init__(self, *given: Any, workers: int = 1, **how: Any) -> None:
+        super().__init__(*given, **how)
         self._draws = np.zeros(1, self._kernels.DRAWS)
-        self._draws["random"] = np.uint64(seed)
-        self._draws["exploration"] = exploration
+        self._draws["random"] = np.uint64(self._seed)
+        self._draws["exploration"] = self._exploration
         self._orders = np.zeros(0, self._kernels.ORDER)  # the rest of the current batch
         self._roots = np.zeros(0, np.int32)  # the subtrees of these orders
         self.samples = 0
@@ -147,7 +133,11 @@ class PriceRun(PriceArrays):
             self._order_batch()
         self._carry_out(target - self.samples, SHARE_OF_SAMPLING * self.limit)
         if not len(self._orders):
-            self._close_batch()
+            self.judge()
+            self._split()
+            if self.samples == FIRST_SAMPLES:
+                allowed = self.allow(self.reward_span()[1])
+                self.move_prices(begin_prices(self.prices.shape[1], self.size, allowed))
 
     def needs_guide(self) -> bool:
         """Whether samples need a new plan that guides them; the next one is due much later."""
@@ -200,14 +190,6 @@ class PriceRun(PriceArrays):
             (low, high), earned = self._span, self._subtrees[root].earned
             least, most = earned + float(seen["least"]), earned + float(seen["most"])
             self._span = min(low, least), max(high, most)
-
-    def _close_batch(self) -> None:
-        """Judge the first actions again, split large subtrees, and set the first prices."""
-        self.judge()
-        self._split()
-        if self.samples == FIRST_SAMPLES:
-            allowed = self.allow(self.reward_span()[1])
-            self.move_prices(begin_prices(self.prices.shape[1], self.size, allowed))
 
     def _split(self) -> None:
         """Add the roots of large subtrees to the upper tree."""
@@ -387,9 +369,6 @@ NUMBERS: Final = 6
 
 # Workers.
 
-SHORTEST_STRETCH: Final = 1 << 12
-LONGEST_STRETCH: Final = 1 << 20
-
 AT_ONCE: Final = 16  # leaves that a worker evaluates between two looks at the clock
 
 
@@ -473,7 +452,7 @@ class SampleThreads:
         run, evaluator = self._run, self._evaluators[worker]
         assert isinstance(run.graph, CompiledGraph)
         share = run.histories // (2 * len(self._evaluators))
-        length = min(max(SHORTEST_STRETCH, share), LONGEST_STRETCH)
+        length = min(max(1 << 12, share), 1 << 20)
         # A worker that runs out waits for the others, so it gets more before it does.
         least = max(run.graph.largest_answer, length // 4)
         rows = most - run.capacity + run.graph.capacity

@@ -218,21 +218,16 @@ class Proof(KernelRun):
         """Provide what a kernel needs; False without room for it."""
         if wants == codes.NEEDS_ROOM:
             return self._grow(price)
-        if wants == codes.NEEDS_LIMITS:
-            self._limit_children(price)
-            return True
-        tree = self._trees[price]
-        return self.satisfy(wants, int(tree.nodes["state"][tree.progress["node"][0]]), self.limit)
-
-    def _limit_children(self, price: float) -> None:
-        """Bound the histories that a kernel is about to add."""
         tree = self._trees[price]
         progress = tree.progress[0]
-        level = int(progress["level"]) + 1
-        for number in range(int(progress["children"]), int(progress["last_child"])):
-            state = int(tree.nodes["state"][number])
-            tree.nodes["upper"][number] = self._bound_state(state, level, price)
-        tree.progress["limited"] = 1
+        if wants == codes.NEEDS_LIMITS:  # bounds of the histories that the kernel is about to add
+            level = int(progress["level"]) + 1
+            for number in range(int(progress["children"]), int(progress["last_child"])):
+                state = int(tree.nodes["state"][number])
+                tree.nodes["upper"][number] = self._bound_state(state, level, price)
+            progress["limited"] = 1
+            return True
+        return self.satisfy(wants, int(tree.nodes["state"][progress["node"]]), self.limit)
 
     def _bound_state(self, state: int, level: int, price: float) -> float:
         """Return the model's bound on V_k from a state on; inf if it has none."""

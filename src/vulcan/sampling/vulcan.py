@@ -11,10 +11,7 @@ state–step pairs are few enough, the plan is made over these instead. Before t
 prices move closer to those that decide between the first actions, and a coarse plan is made that
 guides half of these samples.
 
-The best candidate of all methods is kept (`vulcan.sampling.incumbent`). As long as no policy within
-the bound is known, a round moves the prices, up to those that ask for the least risk, and plans
-again; then the paper's planner with local constraint B (`vulcan.solvers.constraints`) takes as many
-samples as were taken so far.
+The best candidate of all methods is kept (`vulcan.sampling.incumbent`).
 """
 
 from __future__ import annotations
@@ -162,7 +159,11 @@ class VulcanSearch:
             incumbent.save_if_due()
 
     def _take_round(self, final: bool) -> None:
-        """Plan, and lower the upper bound; without any policy, move the prices and plan again."""
+        """Plan, and lower the upper bound.
+
+        Without a policy within the bound, move the prices and plan again, then search with the
+        paper's local constraint B.
+        """
         with self._incumbent.round(final) as until:
             finish_proof = self._begin_proof()
             self._plan(until, final)
@@ -179,16 +180,16 @@ class VulcanSearch:
     def _open_tree(self, problem: Problem, reader: ModelReader, options: Options) -> PriceRun:
         """Return a tree of this process, or one distributed over workers."""
         executor, memory = options.executor, self._monitor.limits.memory
-        how: dict[str, Any] = {"seed": options.seed, "exploration": self._solver.exploration}
+        how = options.seed, self._solver.exploration
         if not executor.in_process:
             if options.checkpoint is not None:
                 logger.warning("a distributed tree has no checkpoints: searching in one process")
             elif self._solver.spreads(reader):
-                return DistributedTree(problem, reader, memory, **how, executor=executor)
+                return DistributedTree(problem, reader, memory, *how, executor)
         # Resuming evaluates the model again in the same order, so nothing may be known before.
         known = options.graph if options.checkpoint is None else None
         workers = executor.workers if isinstance(executor, Threads) else 1
-        return PriceRun(problem, reader, memory, known, **how, workers=workers)
+        return PriceRun(problem, reader, memory, known, *how, workers=workers)
 
     def _prepare(self) -> None:
         """Load the kernels, open the tree, and resume a checkpoint."""

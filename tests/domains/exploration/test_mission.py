@@ -84,6 +84,7 @@ def test_what_is_left_out_has_its_default(tmp_path: Path) -> None:
         (f"{SMALL}[[map.obstacles]]", "number 1 must have polygon"),
         (f"{SMALL}[[map.obstacles]]\ncircle = 1", "number 1 must have polygon"),
         (f"{SMALL}[[map.obstacles]]\nrectangle = [1, 2]", "rectangle = .left, right, bottom, top."),
+        ("[field]\nlength = -1", r"\[field\]: length must be"),
         ("field = 1", r"\[field\]: must be a table, not 1"),
         ("[field]\nlenght = 1", r"\[field\]: has a key 'lenght'; .* did you mean 'length'?"),
     ],
@@ -92,14 +93,6 @@ def test_what_is_not_allowed(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(OptionError, match=message) as raised:
         load(tmp_path, text)
     assert str(raised.value).startswith(str(tmp_path / "mission.toml"))
-
-
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match=r"nothing.toml: can't be read: No such file"):
-        load_mission(tmp_path / "nothing.toml")
-    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(OptionError, match=r"bytes.toml: can't be read: not UTF-8 text"):
-        load_mission(tmp_path / "bytes.toml")
 
 
 @pytest.mark.parametrize(

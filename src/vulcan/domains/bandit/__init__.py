@@ -107,7 +107,8 @@ class Bandit:
         counts = self.count_paid(state)
         if action == STOP:
             left = self.horizon - sum(counts)
-            return [Outcome(1.0, self.stop_reward * left, self._stopped(state), STOPPED)]
+            ended = (STOPPED,) if self.merges else (*state, STOPPED)
+            return [Outcome(1.0, self.stop_reward * left, ended, STOPPED)]
         number = self._number(action)
         machine = self.machines[number]
         first = machine.first_chance(counts[2 * number], counts[2 * number + 1])
@@ -156,6 +157,3 @@ class Bandit:
         if not self.merges:
             return (*state, slot)
         return (*state[:slot], int(state[slot]) + 1, *state[slot + 1 :])
-
-    def _stopped(self, state: State) -> State:
-        return (STOPPED,) if self.merges else (*state, STOPPED)
