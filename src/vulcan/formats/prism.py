@@ -38,6 +38,8 @@ FORMS: Final = {
     "path/to/model.prism, .jani, .drn": "a model of model checkers, read by Storm",
 }
 
+KINDS: Final = ("DTMC", "MDP")
+
 OUT_OF_BOUNDS: Final = "out_of_bounds"  # Storm's label of the state for all variables out of range
 UNNAMED: Final = "step"  # name of a choice without any other
 NO_ORIGIN: Final = "No origin"  # what Storm calls the origin of a choice that it has added itself
@@ -94,8 +96,9 @@ def from_prism(
         }
         built = built or _build(stormpy, program, list(formulas.values()))
         kind, count = built.model_type.name, len(built.initial_states)
-        if kind not in ("DTMC", "MDP"):
-            raise OptionError(f"this is a {kind}; a model for planning is one of DTMC, MDP")
+        if kind not in KINDS:
+            listed = ", ".join(KINDS)
+            raise OptionError(f"this is a {kind}; a model for planning is one of {listed}")
         if count != 1:
             raise OptionError(f"there are {count} initial states; exactly one is allowed")
         found = {name: np.zeros(built.nr_states, bool) for name in ("failure", "goal")}

@@ -100,6 +100,8 @@ SOURCE: Final = np.dtype(
 
 MOST_ROWS: Final = (1 << 31) - 1  # rows are numbered with 32 bits
 
+SMALLEST_GROWTH: Final = 0.05
+
 LARGE_GROWTH: Final = 3.0  # relative growth of arrays whose unfilled part is not counted
 
 
@@ -111,7 +113,7 @@ def find_growth(arrays: Sequence[NDArray[Any]], memory: float, most: float = 1.0
     """
     share = min(most, memory / max(1, sum(array.nbytes for array in arrays)))
     longest = max((len(array) for array in arrays), default=0)
-    return share if share >= 0.05 and (1 + share) * longest <= MOST_ROWS else 0.0
+    return share if share >= SMALLEST_GROWTH and (1 + share) * longest <= MOST_ROWS else 0.0
 
 
 class Rows:

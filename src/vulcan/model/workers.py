@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from time import perf_counter
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from vulcan.errors import ModelError, OptionError
 from vulcan.model.compiled import forget_compiled
@@ -21,6 +21,8 @@ from vulcan.model.rules import Rule, Violation
 from vulcan.parallel.executors import Channel, Executor
 from vulcan.parallel.pool import WorkerPool
 from vulcan.runtime.limits import is_late, note_answer
+
+PORTIONS: Final = 4  # portions per worker: evaluations differ in duration
 
 
 class WorkerReader(ModelReader):
@@ -55,8 +57,7 @@ class WorkerReader(ModelReader):
 
     def evaluate_pairs(self, pairs: Sequence[tuple[Any, Any]]) -> list[list[Outcome]]:
         """Return the outcomes of (state, action) pairs, evaluated in parallel."""
-        # Four portions for each worker: evaluations differ in duration.
-        portion = max(1, len(pairs) // (4 * self._workers))
+        portion = max(1, len(pairs) // (PORTIONS * self._workers))
         portions = [pairs[k : k + portion] for k in range(0, len(pairs), portion)]
         began = perf_counter()
         try:

@@ -13,7 +13,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from vulcan.errors import OptionError
 from vulcan.exact.pipeline import RewardBound
@@ -37,6 +37,8 @@ from vulcan.runtime.formatting import (
 )
 from vulcan.runtime.limits import Limits, OnProgress, StopReason
 from vulcan.solvers.base import Coverage, Options, Solver, find_solver, load_solvers, require_solver
+
+DEFAULT_SECONDS: Final = 10.0  # time limit of each search by default
 
 
 @dataclass(frozen=True)
@@ -227,7 +229,7 @@ def compare(
     require_problem(problem)
     named = _name_solvers(solvers)
     if time_limit is None and limits is None:
-        time_limit = 10.0
+        time_limit = DEFAULT_SECONDS
     limits = Limits.combine(limits, time_limit=time_limit, samples=samples)
     searches = {
         name: (problem.risk_bound, solver, limits.keep(solver.limits), Options(seed))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from vulcan.bounds.base import RiskBound
 from vulcan.certificate.certify import certify
@@ -19,6 +20,8 @@ from vulcan.policy.walk import find_decision_points
 from vulcan.problem import Problem, require_problem
 from vulcan.runtime.formatting import show_gap
 from vulcan.runtime.limits import pause_collection
+
+MOST_OF_OTHERS: Final = 3_000  # decision points of each other plan on a page: the likeliest
 
 
 @knows_parameters
@@ -87,8 +90,7 @@ def explore(
                 found = f"found in {what_if:g} s; a longer search may find a better one"
                 remark = f"{found}; {remark}".rstrip("; ")
         name = f"{scale:g} times the allowed risk"
-        # Of the other plans, the likeliest decision points are enough.
-        plans.append(_make_plan(name, result.policy, reader, bound, 3_000, remark))
+        plans.append(_make_plan(name, result.policy, reader, bound, MOST_OF_OTHERS, remark))
     area = problem.model.page_map() if hasattr(problem.model, "page_map") else None
     return make_page(plans, explanation, area)
 

@@ -75,6 +75,8 @@ from vulcan.solvers.finding import Worth
 
 MOST_POINTS: Final = 10_000
 
+DEFAULT_GAP: Final = 0.001  # closing it entirely may take long, and would not be visible
+
 ROUNDS: Final = 5
 """A round has a fifth of the points, and at least two: larger ones would place fewer points where
 the frontier bends."""
@@ -515,7 +517,7 @@ def trace_frontier(
     limits = Limits.combine(limits, time_limit=time_limit, samples=samples, gap=gap)
     solver = read_solver(solver, limits)
     if isinstance(solver, Automatic) and limits == Limits():
-        limits = Limits(gap=0.001)  # closing it entirely may take long, and would not be visible
+        limits = Limits(gap=DEFAULT_GAP)
     how = (solver, limits, Options(seed))
     require_solver(*how)
     wanted = scales if scales is not None else Span() if levels is None else levels

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from vulcan.certificate.certify import describe_certificate, judge_certificate
 from vulcan.errors import PolicyError
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from vulcan.pages.page import Page
 
 __all__ = ["Progress", "Result", "Statistics", "Status", "StopReason", "Trial"]
+
+WORTH_SAYING: Final = 0.01  # smallest gain of a randomised policy that is mentioned
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +129,7 @@ class Result(Finding):
         if self.upper_bound is not None and self.safest is None:
             rows.insert(2 if self.certificate else 1, ("upper bound", self._describe_bound()))
         rows += self._describe_infeasibility()
-        if self.gain_of_randomising > 0.01:
+        if self.gain_of_randomising > WORTH_SAYING:
             text = f"a randomised policy has reward {show_reward(self.relaxed)}"
             rows.append(("randomised", f"{text} (Automatic(randomised=True), --randomised)"))
         seconds = f"{statistics.search_seconds:.3g} s"

@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from vulcan.baselines.paper import UCT
 from vulcan.bounds.base import RiskBound
@@ -46,6 +46,8 @@ from vulcan.solvers.base import EXACT, Options, Solver
 from vulcan.solvers.finding import Worth
 
 logger = logging.getLogger("vulcan")
+
+SAMPLES: Final = 100_000  # samples of a policy without a bound, by default
 
 Search = tuple[RiskBound, Solver, Limits, Options]  # what to search for, and how
 
@@ -97,7 +99,7 @@ class Searcher:
             return None
         limits = replace(limits, gap=None)
         if limits.time_limit is limits.samples is limits.histories is None:
-            limits = replace(limits, samples=100_000)
+            limits = replace(limits, samples=SAMPLES)
         result = self._solve(self._problem, UCT(), limits, options)
         if _was_requested(result):
             return None

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.errors import OptionError
-from vulcan.numerics import END, FAILED, NONE
+from vulcan.numerics import END, FAILED, NONE, UNPLANNED
 from vulcan.parameters import require_whole, shorten, suggest
 from vulcan.policy.policy import AnyPolicy, Policy
 from vulcan.policy.walk import (
@@ -50,9 +50,12 @@ from vulcan.runtime.formatting import (
 
 DEEPEST: Final = 200  # deepest level that is drawn: Python's own stack is limited
 
+ENDINGS: Final = {END: "end", UNPLANNED: "not planned"}
+
 MOST_ROWS: Final = 60  # default number of rows to show
 MOST_CHARACTERS: Final = 60  # length of the longest text that is shown
 LONGEST_HISTORY: Final = 20  # number of last steps that are shown of a longer history
+HIDDEN: Final = ("node",)  # columns that only programs need
 NAMING: Final = ("step", "member", "state", "history", "action")  # they identify a row
 ASCENDING: Final = ("step", "member", "node")  # numbers that are sorted from the smallest on
 
@@ -97,8 +100,7 @@ def _draw_below(policy: Policy, node: int, depth: int, indent: str) -> Iterator[
     for row, chance in zip(rows, chances, strict=True):
         last = row == rows[-1]
         child = int(policy.child[row])
-        end = "end" if child == END else "not planned"
-        target = end if child < 0 else _describe_action(policy, child)
+        target = ENDINGS[child] if child < 0 else _describe_action(policy, child)
         hidden = " …" if child >= 0 and depth <= 0 else ""
         label = policy.labels[policy.label[row]]
         yield f"{indent}{'└─' if last else '├─'} {chance:>{width}}  {label} → {target}{hidden}"
@@ -327,7 +329,7 @@ def build_text_table(
 ) -> TextTable:
     """Return the first rows of a table for people; `most` is None for all of them."""
     shown = table if most is None else table.head(most)
-    names = [name for name in shown.columns if name != "node"]
+    names = [name for name in shown.columns if name not in HIDDEN]
     if not np.any(shown["decisions"] > 1):
         names.remove("decisions")
     naming = [name for name in names if name in NAMING]

@@ -20,6 +20,7 @@ from vulcan.numerics import EXACT_GAP, TOLERANCE
 MISSING: Final = "–"
 
 SMALL: Final = 1e-4  # below this, six decimals would show too few digits of a number
+NEAR_ZERO: Final = 1e-3  # rewards below this have few digits where six decimals are shown
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def show_gap(
         return MISSING
     if gap <= EXACT_GAP:
         return "0 %"
-    near = distance is not None and upper_bound is not None and abs(upper_bound) < 1e-3
+    near = distance is not None and upper_bound is not None and abs(upper_bound) < NEAR_ZERO
     share = f"{100 * gap:.2g} %" if gap < 0.99 else f"{100 * gap:.3g} %"  # 100, not 1e+02
     return f"{share} ({distance:.2g})" if near else share
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 FIXED: Final = ("_returns", "_path", "control", "test")  # arrays that don't grow
 SAMPLED: Final = ("depth", "phase", "samples", "exhausted", "random")  # changing in `control`
+TESTED: Final = ("least", "largest")  # changing in `test`
 SHARE_OF_CLEANUP: Final = 0.05  # of memory
 CHUNK: Final = 1 << 14  # samples, or histories of a policy, between two looks at the clock
 STEPS: Final = 1 << 20  # of samples between two looks at the clock, however few samples they make
@@ -323,7 +324,7 @@ class TreeRun(KernelRun):
         for name in ("_returns", "_path"):
             array = getattr(self, name)
             array[:] = unpack_array(packed, name, array, len(array))
-        for name, kept in (("control", SAMPLED), ("test", ("least", "largest"))):
+        for name, kept in (("control", SAMPLED), ("test", TESTED)):
             array = getattr(self, name)
             found = unpack_array(packed, name, array, 1)
             for field in kept:

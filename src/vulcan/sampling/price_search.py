@@ -369,6 +369,9 @@ NUMBERS: Final = 6
 
 # Workers.
 
+SHORTEST_STRETCH: Final = 1 << 12
+LONGEST_STRETCH: Final = 1 << 20
+
 AT_ONCE: Final = 16  # leaves that a worker evaluates between two looks at the clock
 
 
@@ -452,7 +455,7 @@ class SampleThreads:
         run, evaluator = self._run, self._evaluators[worker]
         assert isinstance(run.graph, CompiledGraph)
         share = run.histories // (2 * len(self._evaluators))
-        length = min(max(1 << 12, share), 1 << 20)
+        length = min(max(SHORTEST_STRETCH, share), LONGEST_STRETCH)
         # A worker that runs out waits for the others, so it gets more before it does.
         least = max(run.graph.largest_answer, length // 4)
         rows = most - run.capacity + run.graph.capacity

@@ -34,6 +34,8 @@ from vulcan.runtime.arrays import set_apart
 from vulcan.sampling.kernel_run import KernelRun
 from vulcan.solvers.constraints import LocalConstraint
 
+MIX: Final = np.uint64(0x9E3779B97F4A7C15)
+
 LARGEST: Final = 1e22  # the largest size of rewards, and of their sums
 
 
@@ -92,8 +94,7 @@ class Subtree:
         control["root"], control["begin"], control["number"] = root, level, self.action
         control["exploration"] = exploration
         with np.errstate(over="ignore"):
-            mixed = np.uint64(0x9E3779B97F4A7C15)  # the step of SplitMix64
-            control["random"] = (np.uint64(seed) + np.uint64(self.number)) * mixed
+            control["random"] = (np.uint64(seed) + np.uint64(self.number)) * MIX
 
     def order(self, orders: NDArray[Any]) -> Subtree:
         """Set the samples to take next, and return the subtree."""
