@@ -240,7 +240,7 @@ class MixtureProgram:
     def __init__(self, several: Several) -> None:
         self._several = several
         self._tangents: list[tuple[int, Tangent]] = []
-        self._solution: Floats | None = None
+        self._feasible = False
         self._scales = np.maximum(several.sizes, 1e-12)
 
     def solve(self) -> tuple[Floats, float] | None:
@@ -263,7 +263,7 @@ class MixtureProgram:
             reward = float(solution[: len(points)] @ rewards)
             if not self._cut(reward):
                 break
-        self._solution = solution[: len(points)] if feasible else None
+        self._feasible = feasible
         weights = np.zeros(1 + len(several.bounds))
         weights[0] = float(feasible)
         for (k, tangent), price in zip(self._tangents, prices, strict=True):
@@ -287,8 +287,13 @@ class MixtureProgram:
                 added = True
         return added
 
-    def _run(self, rewards: Floats, minimise_excess: bool) -> tuple[Floats, Floats] | None:
-        """Return the weights of the points and the prices of the tangents; None if infeasible."""
+    def _run(
+        self, rewards: Floats, minimise_excess: bool, margin: float = 0.0
+    ) -> tuple[Floats, Floats] | None:
+        """Return the weights of the points and the prices of the tangents; None if infeasible.
+
+        Limits are lowered by a relative margin.
+        """
         from scipy.optimize import linprog
 
         points = self._several.points
@@ -297,14 +302,15 @@ class MixtureProgram:
         rows = rows.reshape(-1, len(points))
         limits = np.array([t.value - t.slope * t.at for _, t in self._tangents])
         scales = np.array([1 / self._scales[k] for k, _ in self._tangents])
-        rows, limits = rows * scales[:, None], limits * scales
+        rows, limits = rows * scales[:, None], limits * scales - margin
         unit = max(float(np.abs(rewards).max()), 1e-300)
         costs, total = -rewards / unit, np.ones((1, len(points)))
         if minimise_excess:
             rows = np.column_stack((rows, -np.ones(len(rows))))
             costs, total = np.append(np.zeros(len(points)), 1.0), np.append(total, [[0.0]], axis=1)
         given = {"A_ub": rows, "b_ub": limits} if len(rows) else {}
-        found = linprog(costs, A_eq=total, b_eq=[1.0], method="highs-ds", **given)
+        tight = {f"{kind}_feasibility_tolerance": 1e-10 for kind in ("primal", "dual")}
+        found = linprog(costs, A_eq=total, b_eq=[1.0], method="highs-ds", options=tight, **given)
         if found.status != 0:
             return None
         prices = -found.ineqlin.marginals if len(rows) else np.zeros(0)
@@ -313,18 +319,16 @@ class MixtureProgram:
 
     def mix(self) -> PolicyPoint | None:
         """Return the best mixture within all limits; None if none is known."""
-        if self._solution is None:
-            return None
         several = self._several
-        used = [(w, p) for w, p in zip(self._solution, several.points, strict=False) if w > 1e-12]
-        weights = np.array([w for w, _ in used]) / math.fsum(w for w, _ in used)
-        members = tuple(point for _, point in used)
-        # HiGHS works with tolerances; a little more weight on the safest keeps the limits.
-        safest = min(range(len(members)), key=lambda k: several.excess(members[k]))
-        for step in (0.0, *np.geomspace(1e-12, 1e-6, 13)):
-            shifted = (1 - step) * weights
-            shifted[safest] += step
-            mixture = mix_points(members, shifted)
+        rewards = np.array([point.reward for point in several.points])
+        # HiGHS works with tolerances; somewhat lower limits are kept.
+        for margin in (0.0, *np.geomspace(1e-14, 1e-6, 9)) if self._feasible else ():
+            found = self._run(rewards, minimise_excess=False, margin=margin)
+            if found is None:
+                return None
+            used = [(w, p) for w, p in zip(found[0], several.points, strict=True) if w > 1e-12]
+            weights = np.array([w for w, _ in used]) / math.fsum(w for w, _ in used)
+            mixture = mix_points(tuple(point for _, point in used), weights)
             if several.judge(mixture):
                 return mixture
         return None
