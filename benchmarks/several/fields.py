@@ -399,7 +399,7 @@ FIELDS = (
     Field("reservoir", Reservoir(), ("risk <= 0.001", "risk(flood) <= 0.05", "risk(dry) <= 0.1")),
     Field("servers", Servers(), ("risk <= 0.02", "power <= 65", "risk(lost) <= 0.1")),
     Field("fishing", Fishing(), ("risk <= 0.01", "bycatch <= 12", "risk(low) <= 0.2")),
-    Field("pharmacy", Pharmacy(), ("risk <= 0.01", "spoiled <= 16", "risk(empty) <= 0.85")),
+    Field("pharmacy", Pharmacy(), ("risk <= 0.018", "spoiled <= 17", "risk(empty) <= 0.9")),
     Field("savings", Savings(), ("risk <= 0.005", "fees <= 4", "risk(drawdown) <= 0.08")),
     Field("satellite", Satellite(), ("risk <= 0.0004*x", "fuel <= 8", "dose <= 12", "risk(low) <= 0.2")),
     Field("epidemic", Epidemic(), ("risk <= 0.02", "burden <= 6", "risk(full) <= 0.2")),
