@@ -211,6 +211,10 @@ class ExactSearch:
         own = DECISION_SECONDS * decisions + LEVEL_SECONDS * levels
         return share * self.graph.evaluation_seconds + own
 
+    def expect(self, decisions: int) -> None:
+        """Leave time to certify a policy of this many decisions."""
+        self._decisions = max(self._decisions, decisions)
+
     def open_dual(self) -> Dual:
         """Return a search for the best randomised policy that has not begun."""
         return Dual(self.bound_test, self.sweep, self.may_go_on, self.accepts)

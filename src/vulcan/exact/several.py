@@ -52,11 +52,11 @@ Floats = NDArray[np.float64]
 MOST_POINTS: Final = 400  # dynamic programs of the dual bound: some twenty are usual
 CLOSE: Final = 1e-10  # relative improvement that is worth another dynamic program
 
-SLACKS: Final = (0.03, 1.0, 10.0, math.inf)  # dual gaps of points, relative to the search's gap
+SLACKS: Final = (1e-3, 1e-2, 0.1, 1.0, math.inf)  # dual gaps of points, relative to the value
 FIRST_KEPT: Final = 4  # points of a pair in the first round
 MOST_KEPT: Final = 256
 CHUNK: Final = 1 << 22  # pairs of points between two looks at the limits
-MOST_WORK: Final = 2_000_000_000  # pairs of points that all rounds combine without a time limit
+MOST_WORK: Final = 200_000_000  # pairs of points that all rounds combine without a time limit
 GOOD_GAP: Final = 1e-4  # the rounds end below this gap, unless another one is requested
 FIRST_ROOM: Final = 1 << 14
 
@@ -113,25 +113,22 @@ class Several:
         self.bounds = [problem.risk_bound, *(problem.constraints[k].bound for k in summed)]
         steps = len(levels.arrays.first) - 1
         self.sizes = steps * np.abs(self.charges).max(axis=0, initial=0.0)
+        self.scales = np.maximum(self.sizes, 1e-12)
+        # Policies found so far, and the weights for which each is the best.
         self.points: list[PolicyPoint] = []
+        self.directions: list[Floats] = []
         self.weights = np.zeros(1 + len(self.bounds))  # of the last direction: w and the prices
 
     def sweep(self, weights: Floats, *, pairs: bool = False) -> tuple[PolicyPoint, Floats]:
         """Return the best policy for some weights, and the values of `sweep_several`."""
-        from vulcan.kernels.dp import choose_several, sweep_several
+        from vulcan.kernels.dp import sweep_several
 
         levels, weights = self.search.levels, np.ascontiguousarray(weights, float)
         values = np.zeros((len(levels), 1 + len(weights)))
         sweep_several(levels.arrays, self.charges, weights, values)
 
         def decide() -> Decisions:
-            values, choice = (
-                np.zeros((len(levels), 1 + len(weights))),
-                np.zeros(len(levels), np.int32),
-            )
-            sweep_several(levels.arrays, self.charges, weights, values)
-            choose_several(levels.arrays, self.charges, weights, values, choice)
-            return levels.decide(choice)
+            return levels.decide(self.choose(weights))
 
         _, reward, *charged = values[0].tolist()
         point = PolicyPoint(reward, charged[0], decide, charges=tuple(charged))
@@ -169,6 +166,28 @@ class Several:
         """Return by how much a policy exceeds a limit, at most; negative within all."""
         return max(x - b(point.reward) for x, b in zip(point.charges, self.bounds, strict=True))
 
+    def add_tangents(self, tangents: list[tuple[int, Tangent]], reward: float) -> bool:
+        """Add the tangents of all limits at a reward; False if they are there already."""
+        added = False
+        for k, bound in enumerate(self.bounds):
+            if bound(reward) == -math.inf:
+                continue
+            tangent = bound.tangent(reward)
+            near = tangent.value + 1e-9 * self.scales[k]
+            if all(line(reward) > near for j, line in tangents if j == k):
+                tangents.append((k, tangent))
+                added = True
+        return added
+
+    def choose(self, weights: Floats) -> NDArray[np.int32]:
+        """Return the action row that the best policy for some weights takes in each pair."""
+        from vulcan.kernels.dp import choose_several
+
+        choice = np.zeros(len(self.search.levels), np.int32)
+        values = self.sweep(weights, pairs=True)[1]
+        choose_several(self.search.levels.arrays, self.charges, weights, values, choice)
+        return choice
+
     def bound_by(self, weights: Floats, value: float) -> float:
         """Return the largest reward within the limits, given the largest value for some weights."""
         search, prices = self.search, weights[1:]
@@ -195,7 +214,7 @@ def find_prices(search: ExactSearch) -> None:
     top, worst = (several.sweep(sign * reward_alone)[0] for sign in (1, -1))
     search.least = worst.reward
     search.most = search.upper = search.bound_test.raise_reward(top.reward)
-    _keep(search, top)
+    _keep(search, top, reward_alone)
     if search.closed:
         return
     for k in range(len(several.bounds)):
@@ -203,7 +222,7 @@ def find_prices(search: ExactSearch) -> None:
             return
         weights = np.zeros(1 + len(several.bounds))
         weights[[0, 1 + k]] = 1e-9, 1.0
-        _keep(search, several.sweep(weights)[0])
+        _keep(search, several.sweep(weights)[0], weights)
     program = MixtureProgram(several)
     while len(several.points) < MOST_POINTS and search.may_go_on():
         found = program.solve()
@@ -216,7 +235,7 @@ def find_prices(search: ExactSearch) -> None:
         if limit < search.upper:
             search.upper, several.weights = limit, weights
         search.report()
-        _keep(search, point)
+        _keep(search, point, weights)
         if best <= value + CLOSE * (1 + abs(value)) or search.closed or search.upper == -math.inf:
             break
     mixture = program.mix()
@@ -227,9 +246,10 @@ def find_prices(search: ExactSearch) -> None:
     search.price = None if search.upper == -math.inf else float(prices[0])
 
 
-def _keep(search: ExactSearch, point: PolicyPoint) -> None:
+def _keep(search: ExactSearch, point: PolicyPoint, weights: Floats) -> None:
     """Keep a policy for mixtures, and offer it as an answer."""
     search.several.points.append(point)
+    search.several.directions.append(weights)
     search.rewards.append(point.reward)
     search.offer(point)
 
@@ -241,7 +261,6 @@ class MixtureProgram:
         self._several = several
         self._tangents: list[tuple[int, Tangent]] = []
         self._feasible = False
-        self._scales = np.maximum(several.sizes, 1e-12)
 
     def solve(self) -> tuple[Floats, float] | None:
         """Return the next weights, and the value of the best mixture for them.
@@ -261,7 +280,7 @@ class MixtureProgram:
                 return None
             solution, prices = best
             reward = float(solution[: len(points)] @ rewards)
-            if not self._cut(reward):
+            if not several.add_tangents(self._tangents, reward):
                 break
         self._feasible = feasible
         weights = np.zeros(1 + len(several.bounds))
@@ -272,20 +291,6 @@ class MixtureProgram:
         charges = np.array([point.charges for point in points])
         values = weights[0] * rewards - charges @ weights[1:]
         return weights, float(values @ solution[: len(points)])
-
-    def _cut(self, reward: float) -> bool:
-        """Add the tangents at a reward; False if all of them are there already."""
-        added = False
-        for k, bound in enumerate(self._several.bounds):
-            if bound(reward) == -math.inf:
-                continue
-            tangent = bound.tangent(reward)
-            old = [t for j, t in self._tangents if j == k]
-            scale = self._scales[k] * 1e-9
-            if all(t(reward) > tangent.value + scale for t in old):
-                self._tangents.append((k, tangent))
-                added = True
-        return added
 
     def _run(
         self, rewards: Floats, minimise_excess: bool, margin: float = 0.0
@@ -301,7 +306,7 @@ class MixtureProgram:
         rows = np.array([charges[:, k] - t.slope * rewards for k, t in self._tangents])
         rows = rows.reshape(-1, len(points))
         limits = np.array([t.value - t.slope * t.at for _, t in self._tangents])
-        scales = np.array([1 / self._scales[k] for k, _ in self._tangents])
+        scales = np.array([1 / self._several.scales[k] for k, _ in self._tangents])
         rows, limits = rows * scales[:, None], limits * scales - margin
         unit = max(float(np.abs(rewards).max()), 1e-300)
         costs, total = -rewards / unit, np.ones((1, len(points)))
@@ -365,11 +370,10 @@ def join_fronts(search: ExactSearch) -> None:
     if not weights.any():
         weights[0] = 1.0
     _, values = several.sweep(weights, pairs=True)
+    scale = max(abs(float(values[0, 0])), weights[0] * abs(search.upper), 1e-300)
     while kept <= MOST_KEPT:
         for share in SLACKS:
-            gap = math.inf
-            if search.best is not None and share != math.inf:
-                gap = share * max(search.upper - search.best.reward, 0.0) * weights[0]
+            gap = share * scale if share < math.inf else math.inf
             run = FrontRun(several, weights, values, gap, kept)
             done = run.extend(MOST_WORK - work)
             work += run.work
