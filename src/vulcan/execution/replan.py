@@ -8,7 +8,8 @@ is followed if the account allows it and it is better; else the run continues un
 given at its start. A plan with reward y₀ and risk x₀ keeps x₀ <= Δ(y₀). Somewhere on the way, after
 a history that happens with probability p, its continuation (risk x, reward g, both given that
 history, rewards as seen from the start) is replaced by another (x', g'): the whole then risks p (x'
-- x) more and earns p (g' - g) more. Each run keeps an account of what its own replacements have changed,
+- x) more and earns p (g' - g) more. Each run keeps an account of what its own replacements have
+changed,
 
     gain    reward gained so far, Σ (g' - g)
     added   risk added so far, Σ (x' - x)
