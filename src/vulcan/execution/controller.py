@@ -23,7 +23,7 @@ from copy import copy
 from typing import Any, Final
 
 from vulcan.errors import ModelError, OptionError, PolicyError
-from vulcan.execution.replan import Replan, replan_run
+from vulcan.execution.replan import Replan, replan
 from vulcan.graph.compiled import find_compiled
 from vulcan.model.reader import ModelReader
 from vulcan.model.rules import Rule
@@ -31,7 +31,7 @@ from vulcan.planning.result import Result
 from vulcan.planning.solve import solve
 from vulcan.policy.run import Run
 from vulcan.problem import Problem
-from vulcan.runtime.limits import Interruption, Limits, Monitor, StopReason, listen
+from vulcan.runtime.limits import Interruption, Monitor, StopReason, listen
 from vulcan.sampling.groups import ActionEvaluator, Groups
 from vulcan.sampling.growth import Default, Growth, GrowthRun, PlanTree, find_default, warm_up
 from vulcan.solvers.base import Options, Solver
@@ -54,7 +54,7 @@ class _Regrowth(Growth):
     """
 
     def __init__(self, model: Any, default: Default) -> None:
-        self.level, self.floor = 0, -math.inf  # of the run, and the least reward that it needs
+        self.level, self.floor = 0, -math.inf  # the plan that is replaced: its level, its reward
         self._answers: ChainMap[Any, Any] = ChainMap({}, {})
         self._reader = ModelReader(model)
         self._default = default
@@ -231,16 +231,10 @@ class Controller:
         run = self.run
         if self._regrowth is not None:
             weight = float(run.reader.weights[run.level])
-            gain = 0.0 if run.account is None else run.account.gain
-            floor = (run.reward_ahead - gain) / weight if weight else math.inf
-            self._regrowth.move_on(run.level, floor)
+            self._regrowth.move_on(run.level, run.reward_ahead / weight if weight else math.inf)
         solver = self._regrowth or self._solver
-        # Where groups look further than plans, an action that they advise is worth what the
-        # account allows to be given up: what earlier replans of this mission have gained.
-        trust = self._regrowth is not None
-        limits = Limits(time_limit=seconds, samples=samples)
         with _interruptible():
-            return replan_run(run, solver, self._bound, limits, Options(), gives_up=trust)
+            return replan(run, solver, risk_bound=self._bound, time_limit=seconds, samples=samples)
 
 
 @contextmanager

@@ -8,19 +8,17 @@ is followed if the account allows it and it is better; else the run continues un
 given at its start. A plan with reward y₀ and risk x₀ keeps x₀ <= Δ(y₀). Somewhere on the way, after
 a history that happens with probability p, its continuation (risk x, reward g, both given that
 history, rewards as seen from the start) is replaced by another (x', g'): the whole then risks p (x'
-- x) more and earns p (g' - g) more. Each run keeps an account of what its own replacements have
-changed,
+- x) more and earns p (g' - g) more. Each run keeps an account of two numbers,
 
-    gain    reward gained so far, Σ (g' - g)
-    added   risk added so far, Σ (x' - x)
+    slack   risk that may still be added; Δ(y₀) - x₀ at first
+    room    extra reward that may still be exchanged for risk; M - y₀ at first, for any M > y₀
 
-and of three numbers that stay: the slack Δ(y₀) - x₀, the room M - y₀ for some M > y₀, and a rate d,
-the slope of the chord of Δ from y₀ to M. A replacement is allowed if, with it,
+and a rate d, the slope of the chord of Δ from y₀ to M. A replacement is allowed if
 
-    gain >= 0  and  added <= slack + d min(room, gain).
+    g' >= g  and  x' <= x + slack + d c,    c = min(room, g' - g),
 
-So what was gained before may be given up again. Then the whole keeps er <= Δ(E g), however often,
-wherever and however differently runs replan: docs/theory/proofs.md has the proof.
+and is entered as slack += x + d c - x', room -= c. Then the whole keeps er <= Δ(E g), however
+often, wherever and however differently runs replan: docs/theory/proofs.md has the proof.
 
 Where Δ is straight the rate is its slope, and nothing limits the room. Where a plan is bounded
 beyond its frontier, risk and reward of a continuation are these bounds.
@@ -66,45 +64,39 @@ the start may be replaced by one that risks no more."""
 class Account:
     """The risk that a run may take beyond its plan; see the head of this module."""
 
-    slack: float  # risk that the first plan left unused
-    room: float  # reward that may be exchanged for risk
+    slack: float  # risk that may still be added
+    room: float  # reward that may still be exchanged for risk
     rate: float  # risk per reward
     risk_bound: RiskBound | None = None  # under which it was opened
-    gain: float = 0.0  # by all replacements of this run
-    added: float = 0.0
-
-    @property
-    def left(self) -> float:
-        """The risk that may be added without a further gain."""
-        return self.slack + self.rate * min(self.room, self.gain) - self.added
 
     def replace(self, old: Worth, new: Worth) -> Account | None:
         """Return the account after a replacement; None if that is not allowed."""
-        gain, added = self.gain + new.reward - old.reward, self.added + new.risk - old.risk
-        after = replace(self, gain=gain, added=added)
-        if not gain >= 0 or after.left < min(-ROUNDING, self.left):
+        gain = new.reward - old.reward
+        if not gain >= 0:
             return None
-        return after
+        exchanged = min(self.room, gain)
+        slack = self.slack + old.risk + self.rate * exchanged - new.risk
+        if slack < min(-ROUNDING, self.slack):
+            return None
+        return replace(self, slack=slack, room=self.room - exchanged)
 
     def allow(self, old: Worth, weight: float) -> RiskBound:
         """Return the risk that a new continuation may take, as the bound of its problem.
 
         The new problem discounts its rewards from here on: `weight` is the discount until here.
-        Rewards that the account does not allow don't matter.
+        Rewards below that of the old continuation don't matter.
         """
         # A search may use all of its tolerance (optimal mixtures do); the account has half of it.
-        level = min(1.0, max(0.0, old.risk + max(0.0, self.left) - ROUNDING))
+        level = min(1.0, max(0.0, old.risk + max(0.0, self.slack) - ROUNDING))
         rate = self.rate * weight
         if rate <= 0 or self.room <= 0 or level >= 1:
             return Constant(level)
-        here, lowest = old.reward / weight, (old.reward - self.gain) / weight
-        if math.isinf(self.room):
+        here, further = old.reward / weight, self.room / weight
+        if math.isinf(further):
             return Linear(rate, level - rate * here)
-        highest = lowest + self.room / weight
-        top = level + rate * max(0.0, highest - here)
-        if lowest == highest:
+        if here + further == here:
             return Constant(level)
-        return PiecewiseLinear([(lowest, top - rate * (highest - lowest)), (highest, top)])
+        return PiecewiseLinear([(here, level), (here + further, level + rate * further)])
 
 
 def open_account(bound: RiskBound, whole: Worth) -> Account:
@@ -297,29 +289,11 @@ def replan(
     >>> round(replanned.before.reward, 3), round(replanned.after.reward, 3), replanned.kept
     (1.701, 2.663, True)
     """
-    limits = Limits.combine(limits, time_limit=time_limit, samples=samples, gap=gap)
-    return replan_run(run, solver, risk_bound, limits, Options(seed), progress=progress)
-
-
-def replan_run(
-    run: Run,
-    solver: Solver | str | None,
-    risk_bound: RiskBound | float | str | None,
-    limits: Limits,
-    options: Options,
-    *,
-    gives_up: bool = False,
-    progress: bool | OnProgress = False,
-) -> Replan:
-    """Plan again, as `replan` does; `gives_up` also follows a plan that is worth less than before.
-
-    It is then the solver that knows better, and the account allows it: what earlier replans of this
-    run have gained may be given up.
-    """
     # Where a plan is incomplete the run has ended, but not the mission.
     if run.finished and (run.left_plan or not run.unplanned):
         raise PolicyError("the run is finished: there is nothing left to plan")
     # Refused before anything changes.
+    limits = Limits.combine(limits, time_limit=time_limit, samples=samples, gap=gap)
     bound = _find_bound(run, risk_bound)
     run.compare()  # the remaining risk is known only in the model that the plan was made for
     if run.account is None:
@@ -331,11 +305,9 @@ def replan_run(
     def search(bound: RiskBound) -> Result:
         """Solve the rest of the mission within a bound."""
         problem = Problem(rest, bound)
-        return plan_and_certify(problem, solver, limits, options, progress=progress)
+        return plan_and_certify(problem, solver, limits, Options(seed), progress=progress)
 
-    if run.left_plan and run.unplanned:
-        return _plan_anew(run, search)
-    return _improve(run, search, gives_up)
+    return _plan_anew(run, search) if run.left_plan and run.unplanned else _improve(run, search)
 
 
 def _find_bound(run: Run, given: RiskBound | float | str | None) -> RiskBound:
@@ -368,8 +340,8 @@ def _evaluate_rest(policy: AnyPolicy, reader: ModelReader, level: int) -> Worth:
     return Worth(float(reader.weights[level]) * reward, risk)
 
 
-def _improve(run: Run, search: Callable[[RiskBound], Result], gives_up: bool) -> Replan:
-    """Follow a better plan, or with `gives_up` any, if one is found that the account allows."""
+def _improve(run: Run, search: Callable[[RiskBound], Result]) -> Replan:
+    """Follow a better plan, if one is found that the account allows."""
     old = Worth(run.reward_ahead, run.risk)
     before: Worth | None = old
     if math.isnan(old.risk):  # nothing is planned, and nothing is known of what follows
@@ -381,7 +353,7 @@ def _improve(run: Run, search: Callable[[RiskBound], Result], gives_up: bool) ->
     if known and policy is not None and run.replaceable:
         new = _evaluate_rest(policy, run.reader, run.level)
         account = run.account.replace(old, new)
-        better = new.reward > old.reward or new.risk < old.risk or before is None or gives_up
+        better = new.reward > old.reward or new.risk < old.risk or before is None
         if account is not None and better:
             run.follow(policy.start().policy)
             run.account = account
@@ -392,12 +364,12 @@ def _improve(run: Run, search: Callable[[RiskBound], Result], gives_up: bool) ->
 def _plan_anew(run: Run, search: Callable[[RiskBound], Result]) -> Replan:
     """Find a plan for a run that left its own: with no more risk than that, or with the least."""
     planned = 0.0 if math.isnan(run.risk_left) else run.risk_left
-    result = search(Constant(min(1.0, planned + max(0.0, run.account.left))))
+    result = search(Constant(min(1.0, planned + run.account.slack)))
     if not result.safe and result.safest is not None:
         result = search(Constant(min(1.0, result.safest.risk + TOLERANCE)))
     if not result.safe or result.policy is None:
         return Replan(False, None, None, False, result)
     new = _evaluate_rest(result.policy, run.reader, run.level)
     run.follow(result.policy.start().policy)
-    run.account = Account(0.0, 0.0, 0.0, run.account.risk_bound)
+    run.account = replace(run.account, slack=0.0, room=0.0, rate=0.0)
     return Replan(True, None, new, False, result)
