@@ -28,6 +28,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Final
 
 from vulcan.bounds.base import RewardLine
@@ -56,7 +57,8 @@ def narrow(search: ExactSearch, steps: Sequence[Step]) -> None:
     Steps watch the limits themselves: once a limit is reached, the remaining steps return at once.
     """
     if search.problem.constraints:
-        steps = SEVERAL_RANDOMISED if randomise in steps else SEVERAL
+        steps = SEVERAL_LAGRANGIAN if steps is LAGRANGIAN else SEVERAL
+        steps = SEVERAL_RANDOMISED if randomise in steps else steps
     for step in steps:
         step(search)
         if search.closed:
@@ -80,6 +82,7 @@ LAGRANGIAN: Final[Sequence[Step]] = (find_dual, improve)
 PARETO: Final[Sequence[Step]] = (find_dual, improve, branch, advance_fronts)
 AUTOMATIC: Final[Sequence[Step]] = (find_dual, improve, branch, advance_limited_fronts)
 SEVERAL: Final[Sequence[Step]] = (find_prices, join_fronts)
+SEVERAL_LAGRANGIAN: Final[Sequence[Step]] = (find_prices, partial(join_fronts, proves=False))
 SEVERAL_RANDOMISED: Final[Sequence[Step]] = (find_prices, offer_mixture)
 
 
