@@ -18,7 +18,7 @@ from fuzzing.oracle import Point
 from fuzzing.problems import Bound
 from fuzzing.risk_bounds import find_slope
 
-__all__ = ["draw_bound"]
+__all__ = ["NEARLY", "draw_bound"]
 
 NEARLY = (1.0, 1.0, 1.0, 1 + 2.0**-52, 1 - 2.0**-52, 1 + 1e-12, 1 - 1e-12, 1 + 1e-9, 1 - 1e-9)
 """What the risk of the anchor is multiplied with where the bound is to pass close to it."""
@@ -51,7 +51,7 @@ def draw_bound(random: Random, front: Sequence[Point]) -> tuple[Bound, str]:
 def _draw_anchor(random: Random, front: Sequence[Point]) -> _Anchor:
     low, high = float(front[0].reward), float(front[-1].reward)
     span = high - low if high > low else max(abs(high), 1.0)
-    depth = float(front[-1].risk) or 0.1
+    depth = abs(float(front[-1].risk)) or 0.1
     point = random.choice(front)
     reward, risk = float(point.reward), float(point.risk)
     choice = random.random()

@@ -63,14 +63,18 @@ def draw_cases(random: Random) -> tuple[Oracle, list[Case]]:
 
 
 def _draw_case(random: Random, name: str, problem: PlainProblem) -> Case:
-    planner = (CHECKS[name].planner or draw_planner)(random)
+    check = CHECKS[name]
+    planner = (check.planner or draw_planner)(random)
+    if check.change is not None:
+        problem = check.change(random, problem)
     return Case(name, problem, planner, random.randrange(1 << 32))
 
 
 def run_problem(seed: int, number: int, means: Means, statistics: Statistics) -> Iterator[Finding]:
     """Yield what is wrong with what Vulcan says of one problem."""
     oracle, cases = draw_cases(seed_random(seed, number))
-    statistics.add_problem(cases[0].problem.tags)
+    # Tags of all cases, each once: some have limits that the others do not have.
+    statistics.add_problem(dict.fromkeys(tag for case in cases for tag in case.problem.tags))
     for case in cases:
         faults, counts = run_case(case, means, oracle)
         statistics.add_case(case, counts, faults)

@@ -164,12 +164,20 @@ def tell(run: vulcan.policy.Run, ways: Sequence[Way], position: int, place: Any)
     elif place is None:
         text = "failure" if way.target is None else str(way.target)
         if sum(other.label is None for other in alike) > 1:
-            text += f", reward {repr(way.reward + 0.0).removesuffix('.0')}"  # -0 is written 0
+            text += f", reward {_write_number(way.reward)}"
+            paid = [other.label is None and other.reward == way.reward for other in alike]
+            if sum(paid) > 1:
+                costs = [f"{name} {_write_number(cost)}" for name, cost in way.costs]
+                text = ", ".join([text, *costs, *([way.event] if way.event else [])])
         run.observe(text)
     elif len(alike) == 1:
         run.observe(state=place)
     else:
         run.observe(list(run.expected)[position])
+
+
+def _write_number(number: float) -> str:
+    return repr(number + 0.0).removesuffix(".0")  # -0 is written 0
 
 
 def list_decisions(problem: PlainProblem, tree: Tree) -> set[tuple[int | None, str]]:

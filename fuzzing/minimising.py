@@ -92,6 +92,11 @@ def _simplify_problem(problem: PlainProblem) -> Iterator[PlainProblem]:
         yield replace(problem, discount=1.0)
     for bound in _simplify_bound(problem.bound):
         yield replace(problem, bound=bound)
+    for k, limit in enumerate(problem.limits):
+        yield replace(problem, limits=problem.limits[:k] + problem.limits[k + 1 :])
+        for bound in _simplify_bound(limit.bound):
+            limits = _put(problem.limits, k, limit._replace(bound=bound))
+            yield replace(problem, limits=limits)
 
 
 def _simplify_start(problem: PlainProblem) -> Iterator[PlainProblem]:
@@ -116,6 +121,13 @@ def _simplify_ways(ways: Ways) -> Iterator[Ways]:
             yield _put(ways, k, way._replace(label=None))
         for reward in _simplify_number(way.reward):
             yield _put(ways, k, way._replace(reward=reward))
+        if way.event is not None:
+            yield _put(ways, k, way._replace(event=None))
+        for place, (name, cost) in enumerate(way.costs):
+            yield _put(ways, k, way._replace(costs=way.costs[:place] + way.costs[place + 1 :]))
+            for other in _simplify_number(cost):
+                costs = _put(way.costs, place, (name, other))
+                yield _put(ways, k, way._replace(costs=costs))
         for chance in _simplify_number(way.probability):
             if 0 < chance < 1 and len(ways) > 1:
                 changed = _spread(_put(ways, k, way._replace(probability=chance)), but=k)

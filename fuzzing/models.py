@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 import vulcan
-from fuzzing.problems import Bound, Key, PlainProblem, Way
+from fuzzing.problems import Bound, Key, Limit, PlainProblem, Way
 from fuzzing.risk_bounds import EPSILON, ROUNDINGS, evaluate_float, write_text
 from vulcan import Outcome, Start
+from vulcan.constraints import Constraint, Cost, Risk, RiskAhead
 from vulcan.numerics import TOLERANCE
 
 __all__ = ["TableModel", "has_values", "make_arrays", "make_bound", "make_problem"]
@@ -81,19 +82,21 @@ class TableModel:
         if self.merges or outcome.fails:
             return outcome
         after = (*state, action, key, outcome.state)
-        return Outcome(outcome.probability, outcome.reward, after, outcome.label)
+        more = {"costs": outcome.costs, "event": outcome.event}
+        return Outcome(outcome.probability, outcome.reward, after, outcome.label, **more)
 
 
 def _to_outcome(way: Way) -> Outcome:
+    more: dict[str, Any] = {"costs": way.costs, "event": way.event}
     if way.target is None:
-        return Outcome.failure(way.probability, way.reward, way.label)
-    return Outcome(way.probability, way.reward, way.target, way.label)
+        return Outcome.failure(way.probability, way.reward, way.label, **more)
+    return Outcome(way.probability, way.reward, way.target, way.label, **more)
 
 
 def make_arrays(problem: PlainProblem) -> vulcan.model.ArrayModel | None:
     """Return the same model as arrays; None where arrays can't say it."""
     start = problem.start
-    if problem.needs_labels:
+    if problem.needs_labels or problem.limits:
         return None
     rows = [
         (state, ord(action) - ord("a"), -1 if way.target is None else way.target, *way[:2])
@@ -143,7 +146,17 @@ def _make_function(bound: Bound) -> Callable[[float], float]:
 
 def make_problem(problem: PlainProblem, merges: bool = True) -> vulcan.Problem:
     """Return a problem for Vulcan."""
-    return vulcan.Problem(TableModel(problem, merges), make_bound(problem.bound))
+    constraints = [make_constraint(limit) for limit in problem.limits]
+    model, bound = TableModel(problem, merges), make_bound(problem.bound)
+    return vulcan.Problem(model, bound, constraints=constraints)
+
+
+def make_constraint(limit: Limit) -> Constraint:
+    """Return a limit for Vulcan."""
+    if limit.kind == "cap":
+        return RiskAhead(limit.bound.numbers[0])
+    bound = make_bound(limit.bound)
+    return Risk(bound, limit.name) if limit.kind == "event" else Cost(limit.name, bound)
 
 
 def has_values(bound: Bound, reach: float) -> bool:

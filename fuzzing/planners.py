@@ -21,6 +21,7 @@ __all__ = [
     "draw_compiled",
     "draw_planner",
     "draw_sampling",
+    "draw_several",
     "draw_thrifty",
 ]
 
@@ -184,6 +185,13 @@ def draw_sampling(random: Random) -> Planner:
 def draw_compiled(random: Random) -> Planner:
     """Return a planner that searches compiled models as it does plain ones."""
     return random.choice((_forward_search, _local_vulcan, _uct, _vulcan))(random)
+
+
+def draw_several(random: Random) -> Planner:
+    """Return a planner that takes several limits."""
+    while not load_solvers()[(planner := draw_planner(random)).name].several:
+        pass
+    return planner
 
 
 def draw_thrifty(random: Random) -> Planner:

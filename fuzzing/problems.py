@@ -14,13 +14,16 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
-__all__ = ["LARGEST_REWARD", "SMALLEST_PROBABILITY", "Bound", "Key", "PlainProblem", "Way"]
+__all__ = ["LARGEST_REWARD", "SMALLEST_PROBABILITY", "Bound", "Key", "Limit", "PlainProblem", "Way"]
 
 SMALLEST_PROBABILITY, LARGEST_REWARD = 1e-300, 1e100
 """The range of numbers that Vulcan documents; models with others are refused."""
 
-Key = str | tuple[int | None, float]
-"""What an observer sees of an outcome: its label, or else where it leads and what it pays."""
+Key = str | tuple[Any, ...]
+"""What an observer sees of an outcome: its label, or else where it leads and what it pays.
+
+Costs and an event belong to it, if it has some.
+"""
 
 
 class Way(NamedTuple):
@@ -30,16 +33,23 @@ class Way(NamedTuple):
     reward: float
     target: int | None
     label: str | None = None
+    costs: tuple[tuple[str, float], ...] = ()
+    event: str | None = None
 
     @property
     def key(self) -> Key:
         """What an observer can tell it from others by."""
-        return (self.target, self.reward + 0.0) if self.label is None else self.label
+        if self.label is not None:
+            return self.label
+        seen = (self.target, self.reward + 0.0)
+        return (*seen, self.costs, self.event) if self.costs or self.event else seen
 
     @property
     def is_out_of_range(self) -> bool:
         """Whether a number of it is outside the documented range."""
-        return 0 < self.probability < SMALLEST_PROBABILITY or abs(self.reward) > LARGEST_REWARD
+        amounts = [self.reward, *(cost for _, cost in self.costs)]
+        largest = max(map(abs, amounts))
+        return 0 < self.probability < SMALLEST_PROBABILITY or largest > LARGEST_REWARD
 
 
 Actions = Mapping[str, Sequence[Way]]
@@ -53,9 +63,17 @@ class Bound(NamedTuple):
     numbers: tuple[Any, ...]
 
 
+class Limit(NamedTuple):
+    """A limit beside the risk bound: on a "cost" or an "event" of that name, or a "cap"."""
+
+    kind: str
+    name: str
+    bound: Bound
+
+
 @dataclass(frozen=True)
 class PlainProblem:
-    """A model and a risk bound.
+    """A model, a risk bound, and perhaps further limits.
 
     Attributes
     ----------
@@ -69,6 +87,8 @@ class PlainProblem:
         The risk bound.
     tags
         What shape it is of, for the statistics.
+    limits
+        What is limited beside the risk.
     """
 
     horizon: int
@@ -77,6 +97,12 @@ class PlainProblem:
     start: int | Actions
     bound: Bound
     tags: tuple[str, ...] = ()
+    limits: tuple[Limit, ...] = ()
+
+    @property
+    def bounds(self) -> list[Bound]:
+        """The risk bound and all limits."""
+        return [self.bound, *(limit.bound for limit in self.limits)]
 
     def answers(self) -> Iterator[tuple[int | None, str, Sequence[Way]]]:
         """Yield every action with its outcomes; those of the start have no state."""

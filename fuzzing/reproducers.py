@@ -24,7 +24,7 @@ Found by `python -m fuzzing --only {seed}:{number}`, and made smaller since.
 
 from fuzzing.checks.case import Case
 from fuzzing.planners import Planner
-from fuzzing.problems import Bound, PlainProblem, Way
+from fuzzing.problems import Bound, Limit, PlainProblem, Way
 from fuzzing.reproducers import judge
 
 CASE = {case}
@@ -102,7 +102,8 @@ def _write_problem(problem: PlainProblem) -> str:
         lines.append("    start={")
         lines += textwrap.indent(_write_actions(problem.start), " " * 8).splitlines()
         lines.append("    },")
-    lines += [f"    bound={problem.bound!r},", f"    tags={problem.tags!r},", "),"]
+    lines += [f"    bound={problem.bound!r},", f"    tags={problem.tags!r},"]
+    lines += [f"    limits={problem.limits!r},", "),"]
     return "\n".join(lines)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import vulcan
 from fuzzing.claims import Fault, Truth
 from fuzzing.following import MisfitError, evaluate, read_tree
-from fuzzing.models import TableModel, has_values, make_bound
+from fuzzing.models import has_values, make_problem
 from fuzzing.oracle import Oracle, Point, TooLargeError, UnfollowableError
 from fuzzing.planners import Planner
 from fuzzing.problems import PlainProblem
@@ -98,8 +98,7 @@ class Trial:
         """Return the problem for Vulcan; without a word on it, states merge mostly."""
         if merges is None:
             merges = self.case.seed % 4 != 0
-        model = TableModel(self.problem, merges)
-        return vulcan.Problem(model, make_bound(self.problem.bound))
+        return make_problem(self.problem, merges)
 
     def weigh(self, policy: Any) -> tuple[Point, Fraction]:
         """Return what a policy is worth, and how probably it leaves its plan."""
@@ -153,7 +152,8 @@ def find_faults(
         faults.append(Fault("followed", str(error)))
     except BoundError as error:
         trial.counts["bound refused"] += 1
-        if not case.problem.is_out_of_range and has_values(case.problem.bound, case.problem.reach):
+        known = all(has_values(bound, case.problem.reach) for bound in case.problem.bounds)
+        if not case.problem.is_out_of_range and known:
             faults.append(Fault("bound refused", str(error)))
     except DisagreementError as error:
         faults.append(Fault("disagreement", str(error)))

@@ -17,13 +17,17 @@ from fuzzing.checks.forms import check_arrays, check_compiled, check_merging, ch
 from fuzzing.checks.hostility import check_kill, check_lies, check_memory
 from fuzzing.checks.missions import check_replans, check_simulation
 from fuzzing.checks.opinions import check_checker, check_margin, check_storm
+from fuzzing.checks.several import check_several
+from fuzzing.limit_shapes import draw_limits
 from fuzzing.planners import (
     Planner,
     draw_cheap,
     draw_compiled,
     draw_sampling,
+    draw_several,
     draw_thrifty,
 )
+from fuzzing.problems import PlainProblem
 
 __all__ = ["ANSWER", "CHECKS", "RareCheck"]
 
@@ -43,11 +47,14 @@ class RareCheck:
         The share of problems that get it, beside what they get anyway.
     planner
         Planners to draw from; None for any.
+    change
+        What is drawn beside the problem; None for nothing.
     """
 
     check: Check
     share: float
     planner: Callable[[Random], Planner] | None = None
+    change: Callable[[Random, PlainProblem], PlainProblem] | None = None
 
 
 CHECKS: dict[str, RareCheck] = {
@@ -67,4 +74,5 @@ CHECKS: dict[str, RareCheck] = {
     "resealed policy": RareCheck(check_resealed_policy, 0.0003, draw_cheap),
     "checkpoint bytes": RareCheck(check_checkpoint_bytes, 0.0005, draw_sampling),
     "kill": RareCheck(check_kill, 0.001, draw_sampling),
+    "several": RareCheck(check_several, 0.5, draw_several, draw_limits),
 }

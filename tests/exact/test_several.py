@@ -78,3 +78,21 @@ def test_the_best_mixture_is_that_of_a_linear_program_over_all_policies(seed):
     assert float(result.certificate.reward) == pytest.approx(-program.fun, abs=1e-7)
     assert result.upper_bound >= -program.fun - 1e-9
     assert result.safe
+
+
+@pytest.mark.parametrize("seed", [12, 27, 30, 34, 55])
+def test_the_best_mixture_keeps_its_limits_where_all_of_its_members_break_one(seed):
+    problem = draw_problem(seed, horizon=7)
+    result = vulcan.solve(problem, vulcan.Automatic(randomised=True), gap=0)
+    assert result.status is vulcan.planning.Status.SOLVED
+    assert result.safe
+    assert float(result.certificate.reward) == pytest.approx(result.upper_bound, rel=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_bound_of_lagrangian_holds_for_randomised_policies_too(seed):
+    problem = draw_problem(seed, horizon=2)
+    best = vulcan.solve(problem, vulcan.Lagrangian(randomised=True))
+    bound = vulcan.solve(problem, vulcan.Lagrangian()).upper_bound
+    if best.policy is not None:
+        assert bound >= float(best.certificate.reward) - 1e-12

@@ -29,6 +29,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Final
 
 from vulcan.bounds.base import RewardLine
@@ -48,17 +49,18 @@ from vulcan.solvers.base import RANDOMISED as RANDOMISED_OPTION
 from vulcan.solvers.finding import Finding
 
 Step = Callable[[ExactSearch], object]
+Steps = tuple[Step, ...]
 
 SMALL_FRONTS: Final = 20_000_000  # pairs of points that `AUTOMATIC` combines without a time limit
 
 
-def narrow(search: ExactSearch, steps: Sequence[Step]) -> None:
+def narrow(search: ExactSearch, steps: Steps) -> None:
     """Run steps until the gap is closed; those of several constraints where a problem has them.
 
     Steps watch the limits themselves: once a limit is reached, the remaining steps return at once.
     """
     if search.problem.constraints:
-        steps = SEVERAL_RANDOMISED if randomise in steps else SEVERAL
+        steps = {RANDOMISED: SEVERAL_RANDOMISED, LAGRANGIAN: SEVERAL_NEAR}.get(steps, SEVERAL)
     for step in steps:
         step(search)
         if search.closed:
@@ -77,12 +79,13 @@ def advance_limited_fronts(search: ExactSearch) -> None:
 
 
 find_dual: Final = ExactSearch.find_dual
-RANDOMISED: Final[Sequence[Step]] = (find_dual, randomise)
-LAGRANGIAN: Final[Sequence[Step]] = (find_dual, improve)
-PARETO: Final[Sequence[Step]] = (find_dual, improve, branch, advance_fronts)
-AUTOMATIC: Final[Sequence[Step]] = (find_dual, improve, branch, advance_limited_fronts)
-SEVERAL: Final[Sequence[Step]] = (find_prices, round_mixture, join_fronts)
-SEVERAL_RANDOMISED: Final[Sequence[Step]] = (find_prices, offer_mixture)
+RANDOMISED: Final[Steps] = (find_dual, randomise)
+LAGRANGIAN: Final[Steps] = (find_dual, improve)
+PARETO: Final[Steps] = (find_dual, improve, branch, advance_fronts)
+AUTOMATIC: Final[Steps] = (find_dual, improve, branch, advance_limited_fronts)
+SEVERAL: Final[Steps] = (find_prices, round_mixture, join_fronts)
+SEVERAL_NEAR: Final[Steps] = (find_prices, round_mixture, partial(join_fronts, proves=False))
+SEVERAL_RANDOMISED: Final[Steps] = (find_prices, offer_mixture)
 
 
 @dataclass(frozen=True)

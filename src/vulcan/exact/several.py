@@ -361,8 +361,11 @@ def offer_mixture(search: ExactSearch) -> None:
         search.offer_mix(search.mixture)
 
 
-def join_fronts(search: ExactSearch) -> None:
-    """Look for deterministic policies by joint fronts, with more and more points."""
+def join_fronts(search: ExactSearch, proves: bool = True) -> None:
+    """Look for deterministic policies by joint fronts, with more and more points.
+
+    If it `proves`, the upper bound is lowered to what deterministic policies earn.
+    """
     if search.closed or search.upper == -math.inf or not len(search.levels):
         return
     several, work, kept = search.several, 0, FIRST_KEPT
@@ -383,6 +386,8 @@ def join_fronts(search: ExactSearch) -> None:
             search.report()
             if not run.thinned and gap == math.inf:
                 # All policies that matter were compared.
+                if not proves:
+                    return
                 best = -math.inf if search.best is None else search.best.reward
                 raised = best if best == -math.inf else search.bound_test.raise_reward(best)
                 search.upper = min(search.upper, max(raised, run.doubtful))
