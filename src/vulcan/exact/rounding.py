@@ -100,7 +100,7 @@ class Cut:
         known += [k for k in range(1, 1 + len(several.bounds)) if k not in known]
         known = [k for k in known if k < len(several.directions)]
         given = [several.directions[k] for k in known]
-        self._values = [several.sweep(weights, pairs=True)[1] for weights in given]
+        self._values = [several.evaluate(weights) for weights in given]
         self._choices = np.array([several.choose(weights) for weights in given])
         self._histories = [History(1.0, 0)]
         self._cut = [0]
@@ -147,7 +147,7 @@ class Cut:
             weights[1 + k] += price
             weights[0] += price * line.slope
         signed = np.array([1.0, *-np.ones(len(weights) - 1)]) * weights
-        values = self._several.sweep(weights, pairs=True)[1]
+        values = self._several.evaluate(weights)
         reach = np.array([self._histories[n].reach for n in self._cut])
         pairs = [self._histories[n].pair for n in self._cut]
         known = float((options @ signed).max(axis=1).sum())
@@ -176,6 +176,8 @@ class Cut:
         from scipy.sparse import csr_array
 
         count, policies, _ = options.shape
+        if not count:  # all that can happen is decided
+            return np.zeros((0, policies)), np.zeros(len(self._tangents))
         places, rewards = np.arange(count * policies), options[:, :, 0].ravel()
         rows, limits, scales = [], [], []
         for k, line in self._tangents:
@@ -267,7 +269,7 @@ class Cut:
         policies = options.shape[1]
         drawn = drawn[: int(math.log(MOST_WAYS) / math.log(max(2, policies)))]
         ways = np.array(list(product(range(policies), repeat=len(drawn))), np.intp)
-        ways = ways.reshape(-1, len(drawn))
+        ways = ways.reshape(policies ** len(drawn), len(drawn))
         others = np.delete(np.arange(len(taken)), drawn)
         fixed = self._decided + options[others, taken[others]].sum(axis=0)
         totals = fixed + options[drawn, ways].sum(axis=1)

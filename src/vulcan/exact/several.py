@@ -119,22 +119,29 @@ class Several:
         self.directions: list[Floats] = []
         self.weights = np.zeros(1 + len(self.bounds))  # of the last direction: w and the prices
 
-    def sweep(self, weights: Floats, *, pairs: bool = False) -> tuple[PolicyPoint, Floats]:
-        """Return the best policy for some weights, and the values of `sweep_several`."""
+    def evaluate(self, weights: Floats) -> Floats:
+        """Return what the best policy for some weights is worth from each pair on.
+
+        The columns are the value, the reward, and the charges (`vulcan.kernels.dp.sweep_several`).
+        """
         from vulcan.kernels.dp import sweep_several
 
-        levels, weights = self.search.levels, np.ascontiguousarray(weights, float)
-        values = np.zeros((len(levels), 1 + len(weights)))
-        sweep_several(levels.arrays, self.charges, weights, values)
+        values = np.zeros((len(self.search.levels), 1 + len(weights)))
+        sweep_several(self.search.levels.arrays, self.charges, weights, values)
+        return values
+
+    def sweep(self, weights: Floats) -> tuple[PolicyPoint, float]:
+        """Return the best policy for some weights, and its value."""
+        values = self.evaluate(weights)
 
         def decide() -> Decisions:
-            return levels.decide(self.choose(weights))
+            return self.search.levels.decide(self.choose(weights))
 
-        _, reward, *charged = values[0].tolist()
+        value, reward, *charged = values[0].tolist()
         point = PolicyPoint(reward, charged[0], decide, charges=tuple(charged))
         if math.isfinite(self.cap):
             point = self._look_ahead(point, values)
-        return point, values if pairs else values[:1]
+        return point, value
 
     def _look_ahead(self, point: PolicyPoint, values: Floats) -> PolicyPoint:
         """Return the point with the largest risk that is ahead at any pair of its policy."""
@@ -184,7 +191,7 @@ class Several:
         from vulcan.kernels.dp import choose_several
 
         choice = np.zeros(len(self.search.levels), np.int32)
-        values = self.sweep(weights, pairs=True)[1]
+        values = self.evaluate(weights)
         choose_several(self.search.levels.arrays, self.charges, weights, values, choice)
         return choice
 
@@ -229,8 +236,7 @@ def find_prices(search: ExactSearch) -> None:
         if found is None:
             break
         weights, value = found
-        point, values = several.sweep(weights)
-        best = float(values[0, 0])
+        point, best = several.sweep(weights)
         limit = several.bound_by(weights, best)
         if limit < search.upper:
             search.upper, several.weights = limit, weights
@@ -372,7 +378,7 @@ def join_fronts(search: ExactSearch, proves: bool = True) -> None:
     weights = several.weights.copy()
     if not weights.any():
         weights[0] = 1.0
-    _, values = several.sweep(weights, pairs=True)
+    values = several.evaluate(weights)
     scale = max(abs(float(values[0, 0])), weights[0] * abs(search.upper), 1e-300)
     while kept <= MOST_KEPT:
         for share in SLACKS:
