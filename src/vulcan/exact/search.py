@@ -95,6 +95,7 @@ class ExactSearch:
         self.price: float | None = None  # gain of the upper bound per unit of allowed risk
         self.lines: tuple[RewardLine, ...] = ()  # hold for every policy, whatever the bound is
         self.most, self.least = math.inf, -math.inf  # rewards of all policies lie between these
+        self.relaxations: tuple[tuple[str, float | None], ...] = ()
         self.mixture: PolicyPoint | None = None  # the best randomised policy for several limits
         self.relaxed: float | None = None  # reward of the best randomised policy
         self.proof = "proved"  # how the bound was proved, such as "proved by HiGHS"
@@ -381,6 +382,7 @@ class ExactSearch:
             price=self.price,
             lines=self.lines,
             relaxed=self.relaxed,
+            relaxations=self.relaxations,
         )
         if status is Status.INFEASIBLE and self._worths:
             safest = min(self._worths, key=lambda worth: (worth.risk, -worth.reward))

@@ -16,8 +16,10 @@ the dual bound of `vulcan.exact.dual`, for the sum of the limits, each times its
 found so far maximises the reward of their mixture, with tangents of Δ_k as rows; its prices are the
 next direction, and the dynamic program in that direction finds a new point or proves that the
 mixture is the best. A vertex mixes at most D + 1 policies. As long as no mixture is within the
-limits, the program minimises the largest excess instead: if no point is beyond the best mixture
-then, no reward satisfies the inequality above, and no policy is within the limits.
+limits, the program minimises the sum of the excesses instead: if no point is beyond the best
+mixture then, no reward satisfies the inequality above, and no policy is within the limits. With
+large penalties on the excess over all limits but one, it says by how much that one alone must be
+raised.
 
 **Deterministic policies** come from the same dynamic programs, from joint fronts of a few points
 for each state–step pair (`vulcan.kernels.joint_front`) near the best prices, and, where nothing was
@@ -27,7 +29,7 @@ dropped that matters, from all points: then the best policy is proved, or that t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 MOST_POINTS: Final = 400  # dynamic programs of the dual bound: some twenty are usual
+PENALTY: Final = 1e4  # of exceeding a limit, where another one alone may be raised
 CLOSE: Final = 1e-10  # relative improvement that is worth another dynamic program
 
 SLACKS: Final = (1e-3, 1e-2, 0.1, 1.0, math.inf)  # dual gaps of points, relative to the value
@@ -244,12 +247,29 @@ def find_prices(search: ExactSearch) -> None:
         _keep(search, point, weights)
         if best <= value + CLOSE * (1 + abs(value)) or search.closed or search.upper == -math.inf:
             break
+    if search.upper == -math.inf:
+        search.relaxations = find_relaxations(several, search.may_go_on)
     mixture = program.mix()
     if mixture is not None:
         search.relaxed, search.mixture = mixture.reward, mixture
         search.rewards.append(mixture.reward)
     prices = several.weights[1:] / several.weights[0] if several.weights[0] > 0 else [0.0]
     search.price = None if search.upper == -math.inf else float(prices[0])
+
+
+def find_relaxations(
+    several: Several, may_go_on: Callable[[], bool]
+) -> tuple[tuple[str, float | None], ...]:
+    """Return by how much each limit alone must be raised for a randomised policy to be within all.
+
+    None where that alone does not help.
+    """
+    problem = several.search.problem
+    names = ["risk", *(c.quantity for c in problem.constraints if not isinstance(c, RiskAhead))]
+    return tuple(
+        (name, MixtureProgram(several).relax(number, may_go_on))
+        for number, name in enumerate(names)
+    )
 
 
 def _keep(search: ExactSearch, point: PolicyPoint, weights: Floats) -> None:
@@ -268,7 +288,7 @@ class MixtureProgram:
         self._tangents: list[tuple[int, Tangent]] = []
         self._feasible = False
 
-    def solve(self) -> tuple[Floats, float] | None:
+    def solve(self, penalties: Floats | None = None) -> tuple[Floats, float] | None:
         """Return the next weights, and the value of the best mixture for them.
 
         None if nothing is to be gained.
@@ -278,14 +298,15 @@ class MixtureProgram:
         # A bound without a value at a small reward has a tangent further to the right.
         for _ in range(50):
             rewards = np.array([point.reward for point in points])
-            best = self._run(rewards, minimise_excess=False)
+            best = self._run(rewards) if penalties is None else None
             feasible = best is not None
             if best is None:
-                best = self._run(rewards, minimise_excess=True)
+                equal = np.ones(len(several.bounds))
+                best = self._run(rewards, equal if penalties is None else penalties)
             if best is None:
                 return None
             solution, prices = best
-            reward = float(solution[: len(points)] @ rewards)
+            reward = float(solution @ rewards)
             if not several.add_tangents(self._tangents, reward):
                 break
         self._feasible = feasible
@@ -296,14 +317,37 @@ class MixtureProgram:
             weights[0] += price * tangent.slope
         charges = np.array([point.charges for point in points])
         values = weights[0] * rewards - charges @ weights[1:]
-        return weights, float(values @ solution[: len(points)])
+        return weights, float(values @ solution)
+
+    def relax(self, number: int, may_go_on: Callable[[], bool]) -> float | None:
+        """Return by how much a limit alone must be raised so that a mixture is within all.
+
+        None if that does not help, or a limit of the search came first.
+        """
+        several = self._several
+        penalties = np.full(len(several.bounds), PENALTY)
+        penalties[number] = 1.0
+        while len(several.points) < 2 * MOST_POINTS and may_go_on():
+            found = self.solve(penalties)
+            if found is None:
+                return None
+            weights, value = found
+            point, best = several.sweep(weights)
+            if best <= value + CLOSE * (1 + abs(value)):
+                others = np.delete(self._excess, number)
+                scale = float(several.scales[number])
+                return None if (others > CLOSE).any() else float(self._excess[number]) * scale
+            several.points.append(point)
+            several.directions.append(weights)
+        return None
 
     def _run(
-        self, rewards: Floats, minimise_excess: bool, margin: float = 0.0
+        self, rewards: Floats, penalties: Floats | None = None, margin: float = 0.0
     ) -> tuple[Floats, Floats] | None:
         """Return the weights of the points and the prices of the tangents; None if infeasible.
 
-        Limits are lowered by a relative margin.
+        With penalties, limits may be exceeded, and the sum of excesses times penalties is the least
+        possible. Limits are lowered by a relative margin.
         """
         from scipy.optimize import linprog
 
@@ -316,17 +360,20 @@ class MixtureProgram:
         rows, limits = rows * scales[:, None], limits * scales - margin
         unit = max(float(np.abs(rewards).max()), 1e-300)
         costs, total = -rewards / unit, np.ones((1, len(points)))
-        if minimise_excess:
-            rows = np.column_stack((rows, -np.ones(len(rows))))
-            costs, total = np.append(np.zeros(len(points)), 1.0), np.append(total, [[0.0]], axis=1)
+        if penalties is not None:
+            unit, count = 1.0, len(penalties)
+            exceeded = np.array([k for k, _ in self._tangents])[:, None] == np.arange(count)
+            rows = np.column_stack((rows, -exceeded.astype(float)))
+            costs = np.append(np.zeros(len(points)), penalties)
+            total = np.append(total, np.zeros((1, count)), axis=1)
         given = {"A_ub": rows, "b_ub": limits} if len(rows) else {}
         tight = {f"{kind}_feasibility_tolerance": 1e-10 for kind in ("primal", "dual")}
         found = linprog(costs, A_eq=total, b_eq=[1.0], method="highs-ds", options=tight, **given)
         if found.status != 0:
             return None
         prices = -found.ineqlin.marginals if len(rows) else np.zeros(0)
-        prices = np.maximum(0.0, prices) * scales * (1.0 if minimise_excess else unit)
-        return found.x, prices
+        self._excess = found.x[len(points) :]
+        return found.x[: len(points)], np.maximum(0.0, prices) * scales * unit
 
     def mix(self) -> PolicyPoint | None:
         """Return the best mixture within all limits; None if none is known."""
@@ -334,7 +381,7 @@ class MixtureProgram:
         rewards = np.array([point.reward for point in several.points])
         # HiGHS works with tolerances; somewhat lower limits are kept.
         for margin in (0.0, *np.geomspace(1e-14, 1e-6, 9)) if self._feasible else ():
-            found = self._run(rewards, minimise_excess=False, margin=margin)
+            found = self._run(rewards, margin=margin)
             if found is None:
                 return None
             used = [(w, p) for w, p in zip(found[0], several.points, strict=True) if w > 1e-12]
