@@ -38,6 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.bounds.base import RiskBound, Tangent, limit_reward
+from vulcan.bounds.forms import Constant
 from vulcan.constraints import RiskAhead
 from vulcan.exact.acceptance import ACCEPTED, UNIT
 from vulcan.exact.sweeps import PolicyPoint
@@ -160,10 +161,7 @@ class Several:
         charged = zip(self.bounds, point.charges, self.sizes.tolist(), strict=True)
         limits = [(bound, x, 2 * test.share * size) for bound, x, size in charged]
         if math.isfinite(self.cap):
-            bound = next(
-                c.bound for c in self.search.problem.constraints if isinstance(c, RiskAhead)
-            )
-            limits.append((bound, point.ahead, 2 * test.risk_share * max(1.0, self.sizes[0])))
+            limits.append((Constant(self.cap), point.ahead, 4 * test.risk_share))
         for bound, x, error in limits:
             least, most = float(bound.enclose(low, low)[0]), float(bound.enclose(high, high)[1])
             if x - error > most + TOLERANCE:
@@ -171,10 +169,6 @@ class Several:
             if x + error > least + ACCEPTED:
                 verdict = None
         return verdict
-
-    def excess(self, point: PolicyPoint) -> float:
-        """Return by how much a policy exceeds a limit, at most; negative within all."""
-        return max(x - b(point.reward) for x, b in zip(point.charges, self.bounds, strict=True))
 
     def add_tangents(self, tangents: list[tuple[int, Tangent]], reward: float) -> bool:
         """Add the tangents of all limits at a reward; False if they are there already."""
