@@ -25,7 +25,7 @@ happened (`vulcan.model.reader.Happened`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -224,14 +224,15 @@ def list_events(constraints: Sequence[Constraint]) -> frozenset[str]:
     return frozenset(c.event for c in constraints if isinstance(c, Risk) and c.event is not None)
 
 
-def describe_unknown(constraint: Constraint, names: Iterable[str], events: Iterable[str]) -> str:
+def list_quantities(outcome: Outcome) -> list[str]:
+    """Return what constraints can limit of an outcome, as they write it."""
+    event = [] if outcome.event is None else [f"risk({outcome.event})"]
+    return [name for name, _ in outcome.costs] + event
+
+
+def describe_unknown(constraint: Constraint, known: Collection[str]) -> str:
     """Return the remark that no outcome has what a constraint limits; empty if one has it."""
-    if isinstance(constraint, Cost):
-        known, what = set(names), f"no outcome has the cost {constraint.name!r}"
-        missing = constraint.name
-    elif isinstance(constraint, Risk) and constraint.event is not None:
-        known, what = set(events), f"no outcome has the event {constraint.event!r}"
-        missing = constraint.event
-    else:
+    quantity = constraint.quantity
+    if quantity in (*known, "risk", "risk ahead"):
         return ""
-    return "" if missing in known else what + suggest(missing, known)
+    return f"no outcome of the policy has {quantity!r}{suggest(quantity, known)}"

@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from vulcan.bounds.base import RewardLine
+from vulcan.constraints import list_events
 from vulcan.exact.branch import branch
 from vulcan.exact.fronts import advance_fronts
 from vulcan.exact.search import ExactSearch
@@ -186,7 +187,8 @@ def bound_reward(
     >>> round(bound_reward(problem).upper, 4)
     1.5374
     """
-    reader = ModelReader(problem.model) if graph is None else graph.reader
+    events = list_events(problem.constraints)
+    reader = ModelReader(problem.model, events) if graph is None else graph.reader
     limits = Limits() if limits is None else limits.keep(EXACT)
     with suppress(TimeUp), Monitor(limits, on_progress) as monitor:
         search = ExactSearch(problem, reader, monitor, None, graph)

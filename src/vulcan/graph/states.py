@@ -37,7 +37,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.constraints import Constraint, charge
+from vulcan.constraints import Constraint, Cost, Risk, charge
 from vulcan.errors import CheckpointError, OptionError
 from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
 from vulcan.model.compiled import ANSWER
@@ -533,26 +533,46 @@ class StateGraph(Graph):
         first, count = self.actions.array[["first_outcome", "outcome_count"]][row].item()
         states = self.outcomes.array["state"][first : first + count].tolist()
         rewards = self.outcomes.array["reward"][first : first + count].tolist()
-        given = self._outcome_labels[first : first + count] or [None] * count
         return [
-            Outcome(0, reward, FAILURE if s == FAILURE_STATE else self.state_object(s), label)
-            for s, reward, label in zip(states, rewards, given, strict=True)
+            Outcome(0, reward, FAILURE if s == FAILURE_STATE else self.state_object(s), **others)
+            for s, reward, others in zip(
+                states, rewards, self._list_others(first, count), strict=True
+            )
         ]
+
+    def _list_others(self, first: int, count: int) -> list[dict[str, Any]]:
+        """Return what labels depend on beside states and rewards, as an `Outcome` takes it."""
+        return [{"label": label} for label in self._outcome_labels[first : first + count]]
 
 
 def open_graph(
     reader: ModelReader, credit: Credit | None = None, constraints: Sequence[Constraint] = ()
 ) -> StateGraph:
     """Return the state graph of a model: complete for an `ArrayModel`, else empty."""
-    whole = isinstance(reader.model, ArrayModel) and credit is None and not constraints
-    return ArrayGraph(reader) if whole else StateGraph(reader, credit, constraints)
+    whole = isinstance(reader.model, ArrayModel) and credit is None
+    if whole and reader.events:  # states know which events have happened, if the mission goes on
+        model = reader.model
+        names = find_events(model)[model.target != FAILURE_TARGET]
+        whole = reader.events.isdisjoint(names.tolist())
+    return (ArrayGraph if whole else StateGraph)(reader, credit, constraints)
+
+
+def find_events(model: ArrayModel) -> NDArray[Any]:
+    """Return the event of each row of a model; "" for none."""
+    numbers = np.full(len(model.target), -1) if model.event is None else model.event
+    return np.asarray(np.array([*model.event_names, ""])[numbers])
 
 
 class ArrayGraph(StateGraph):
     """The complete graph of an `ArrayModel`."""
 
-    def __init__(self, reader: ModelReader) -> None:
-        super().__init__(reader)
+    def __init__(
+        self,
+        reader: ModelReader,
+        credit: Credit | None = None,
+        constraints: Sequence[Constraint] = (),
+    ) -> None:
+        super().__init__(reader, credit, constraints)
         self._model: ArrayModel = reader.model
         # Rows of states and actions before the model's: one of each if the start is drawn.
         self._drawn = int(len(self._model.start) > 1)
@@ -615,6 +635,22 @@ class ArrayGraph(StateGraph):
         rows["open_count"] = add(goes_on.astype(np.int64))
         rows["number"][self._drawn :] = model.number
         rows["number"][: self._drawn] = len(model.action_labels)
+        means = self.charges.extend(len(rows))["mean"]
+        for k, constraint in enumerate(self._constraints):
+            charged = target == FAILURE_TARGET
+            if isinstance(constraint, Cost):
+                costs = model.costs.get(constraint.name, np.zeros(len(model.target)))
+                charged = np.append(np.zeros(len(drawn)), costs)
+            elif isinstance(constraint, Risk):
+                names = [""] * len(drawn), find_events(model)
+                charged = np.concatenate(names) == constraint.event
+            means[:, k] = add(probability * charged)
+
+    def _list_others(self, first: int, count: int) -> list[dict[str, Any]]:
+        if first < len(self._model.start) * self._drawn:
+            return [{}] * count
+        begin = first - len(self._model.start) * self._drawn
+        return self._model.list_charges(begin, begin + count)
 
     def _name_action(self, row: int) -> str:
         if row < self._drawn:
