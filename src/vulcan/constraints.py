@@ -235,4 +235,4 @@ def describe_unknown(constraint: Constraint, known: Collection[str]) -> str:
     quantity = constraint.quantity
     if quantity in (*known, "risk", "risk ahead"):
         return ""
-    return f"no outcome of the policy has {quantity!r}{suggest(quantity, known)}"
+    return f"no outcome of the policy has it{suggest(quantity, known)}"

@@ -137,10 +137,7 @@ def style_certificate(certificate: Certificate | None) -> dict[str, str]:
     return {
         "reward": "bold",
         "risk": f"bold {colours[certificate.risk_verdict]}",
-        **{
-            one.quantity: UNSURE if one.remark and one.passes else colours[one.decided]
-            for one in certificate.constraints
-        },
+        **{limited.quantity: colours[limited.decided] for limited in certificate.constraints},
         "complete": "" if certificate.complete or certificate.safe else BAD,
     }
 

@@ -194,7 +194,7 @@ def bound_reward(
         search = ExactSearch(problem, reader, monitor, None, graph)
         monitor.start_clock()
         if search.unroll(while_it_pays=True):
-            search.find_dual()
+            (find_prices if problem.constraints else find_dual)(search)
             problem.risk_bound.verify(search.rewards)
             return RewardBound(search.upper, search.price, search.lines)
         if hasattr(problem.model, "reward_to_go_bound") and not isinstance(reader.root, Start):

@@ -458,9 +458,10 @@ class StateGraph(Graph):
             self._new_reached += [FAILURE_STATE] * (len(numbers) - safe)
             self._action_labels.append(label)
             given = [outcome.label for outcome in outcomes]
-            if self._constraints:
-                # Rows do not have the costs and events that labels may depend on.
+            if any(outcome.costs or outcome.event for outcome in outcomes):
+                # Rows do not have these, on which labels may depend.
                 given = list(label_outcomes(outcomes))
+            if self._constraints:
                 self._new_charges.append((self._charge(outcomes),))
             self._outcome_labels += given
         self.expanded.append(state)
@@ -549,18 +550,12 @@ def open_graph(
     reader: ModelReader, credit: Credit | None = None, constraints: Sequence[Constraint] = ()
 ) -> StateGraph:
     """Return the state graph of a model: complete for an `ArrayModel`, else empty."""
-    whole = isinstance(reader.model, ArrayModel) and credit is None
-    if whole and reader.events:  # states know which events have happened, if the mission goes on
-        model = reader.model
-        names = find_events(model)[model.target != FAILURE_TARGET]
-        whole = reader.events.isdisjoint(names.tolist())
+    model = reader.model
+    whole = isinstance(model, ArrayModel) and credit is None
+    if whole and reader.events and model.event is not None:
+        # Where a mission goes on, states know which events have happened.
+        whole = reader.events.isdisjoint(model.event[model.target != FAILURE_TARGET].tolist())
     return (ArrayGraph if whole else StateGraph)(reader, credit, constraints)
-
-
-def find_events(model: ArrayModel) -> NDArray[Any]:
-    """Return the event of each row of a model; "" for none."""
-    numbers = np.full(len(model.target), -1) if model.event is None else model.event
-    return np.asarray(np.array([*model.event_names, ""])[numbers])
 
 
 class ArrayGraph(StateGraph):
@@ -637,20 +632,16 @@ class ArrayGraph(StateGraph):
         rows["number"][: self._drawn] = len(model.action_labels)
         means = self.charges.extend(len(rows))["mean"]
         for k, constraint in enumerate(self._constraints):
-            charged = target == FAILURE_TARGET
+            own: Any = np.zeros(len(model.target))
             if isinstance(constraint, Cost):
-                costs = model.costs.get(constraint.name, np.zeros(len(model.target)))
-                charged = np.append(np.zeros(len(drawn)), costs)
-            elif isinstance(constraint, Risk):
-                names = [""] * len(drawn), find_events(model)
-                charged = np.concatenate(names) == constraint.event
-            means[:, k] = add(probability * charged)
+                own = model.costs.get(constraint.name, own)
+            elif isinstance(constraint, Risk) and model.event is not None:
+                own = model.event == constraint.event
+            means[:, k] = add(probability * np.append(np.zeros(len(drawn)), own))
 
     def _list_others(self, first: int, count: int) -> list[dict[str, Any]]:
-        if first < len(self._model.start) * self._drawn:
-            return [{}] * count
-        begin = first - len(self._model.start) * self._drawn
-        return self._model.list_charges(begin, begin + count)
+        begin = first - self._drawn * len(self._model.start)
+        return [{}] * count if begin < 0 else self._model.list_charges(begin, begin + count)
 
     def _name_action(self, row: int) -> str:
         if row < self._drawn:

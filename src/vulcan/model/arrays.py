@@ -6,7 +6,7 @@
     probability  the probability of the outcome
     reward       its reward
     costs        by name, its costs
-    events       its event: a text, or a number of `event_names`; none is "" or -1
+    events       its event, a text; "" for none
 
 State graphs take the arrays over without evaluating the model row by row. A state without rows is a
 safe terminal. An observer can't distinguish rows of one action with the same target, reward, costs
@@ -64,7 +64,7 @@ class ArrayModel:
         The label of each action; by default its number, or the text of its name.
     state_names, action_names
         A hashable object for each state and each action, instead of its number.
-    costs, events, event_names
+    costs, events
         Costs and event of each row; see the head of this module. A cost may be one number for all.
 
     Attributes
@@ -77,7 +77,7 @@ class ArrayModel:
         The actions of state s are first_action[s] to first_action[s + 1] - 1, in the order of their
         numbers, and the rows of action k are first_row[k] to first_row[k + 1] - 1, safe ones first.
     number, target, probability, reward, costs, event
-        The number of each action, and the rows in that order; events are numbers of `event_names`.
+        The number of each action, and the rows in that order; `event` may be None.
     source
         The name of the file that it was read from; None without one.
 
@@ -114,7 +114,6 @@ class ArrayModel:
         action_names: Sequence[Hashable] | None = None,
         costs: Mapping[str, ArrayLike] | None = None,
         events: ArrayLike | None = None,
-        event_names: Sequence[str] | None = None,
     ) -> None:
         self.horizon, self.discount = horizon, discount
         rows: dict[str, NDArray[Any]] = {
@@ -129,9 +128,8 @@ class ArrayModel:
         for name in [*rows][4:]:
             if rows[name].ndim == 0:
                 rows[name] = np.broadcast_to(rows[name], rows["state"].shape)
-        self.event_names: tuple[str, ...] = ()
         if events is not None:
-            rows["event"], self.event_names = _read_events(events, event_names)
+            rows["event"] = _read_events(events)
         self._state_names = None if state_names is None else tuple(state_names)
         self._action_names = None if action_names is None else tuple(action_names)
         self._check_rows(rows, probability)
@@ -214,15 +212,13 @@ class ArrayModel:
     def fingerprint(self) -> str:
         """A string that differs between models that differ anywhere."""
         names = None if self._state_names is None else [stable_text(x) for x in self._state_names]
-        frame: Any = (self.horizon, self.start, self.discount, names, self.action_labels)
-        if self.costs or self.event_names:
-            frame += (list(self.costs), self.event_names)
+        frame = (self.horizon, self.start, self.discount, names, self.action_labels)
         digest = hashlib.sha256(repr(frame).encode())
         for array in (self.first_row, self.number, self.first_action, self.target):
             digest.update(np.ascontiguousarray(array, np.int64).tobytes())
         digest.update(self.probability.tobytes() + self.reward.tobytes())
-        for column in (*self.costs.values(), self.event):
-            digest.update(b"" if column is None else column.tobytes())
+        for name, column in (*self.costs.items(), ("event", self.event)):
+            digest.update(b"" if column is None else name.encode() + column.tobytes())
         return digest.hexdigest()
 
     def begin_at(self, start: Any, horizon: int) -> ArrayModel:
@@ -283,14 +279,13 @@ class ArrayModel:
 
     def list_charges(self, begin: int, stop: int) -> list[dict[str, Any]]:
         """Return costs and event of some rows, as an `Outcome` takes them."""
-        count, names = stop - begin, (*self.event_names, None)
         if not self.costs and self.event is None:
-            return [{}] * count
-        numbers = [-1] * count if self.event is None else self.event[begin:stop].tolist()
-        columns = (cost[begin:stop].tolist() for cost in self.costs.values())
+            return [{}] * (stop - begin)
+        costs = [cost[begin:stop].tolist() for cost in self.costs.values()]
+        events = [""] * (stop - begin) if self.event is None else self.event[begin:stop].tolist()
         return [
-            {"costs": tuple(zip(self.costs, row, strict=True)), "event": names[number]}
-            for number, *row in zip(numbers, *columns, strict=True)
+            {"costs": tuple(zip(self.costs, row, strict=True)), "event": event or None}
+            for event, *row in zip(events, *costs, strict=True)
         ]
 
     @cached_property
@@ -377,21 +372,12 @@ def _read_costs(given: Any) -> Mapping[str, ArrayLike]:
     return dict(sorted(costs.items()))
 
 
-def _read_events(given: Any, names: Any) -> tuple[NDArray[np.int32], tuple[str, ...]]:
-    """Return the number of the event of each row, -1 for none, and the names of events."""
-    column, known = np.asarray(given), names
-    if names is None:
-        texts = ["" if e is None else e for e in given] if column.ndim == 1 else [given]
-        if not all(isinstance(text, str) for text in texts):
-            message = 'events must be texts, "" for none, or numbers with event_names'
-            raise _refuse(Rule.EVENTS, f"{message}, not {shorten(given)}")
-        known = sorted({*texts} - {""})
-        column = np.array([known.index(text) if text else -1 for text in texts])
-    whole = column.ndim == 1 and np.issubdtype(column.dtype, np.integer)
-    if not whole or min(column, default=-1) < -1 or max(column, default=-1) >= len(known):
-        message = f"events must be numbers of event_names, -1 to {len(known) - 1}"
-        raise _refuse(Rule.EVENTS, f"{message}, not {shorten(given)}")
-    return column.astype(np.int32), tuple(known)
+def _read_events(given: Any) -> NDArray[np.str_]:
+    texts = ["" if event is None else event for event in given] if np.ndim(given) else [given]
+    if not all(isinstance(text, str) for text in texts):
+        message = f'events must be texts, "" for none, not {shorten(given)}'
+        raise _refuse(Rule.EVENTS, message)
+    return np.array(texts, str)
 
 
 def _add_up_equal(rows: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
