@@ -160,10 +160,7 @@ def test_a_risk_bound_is_given_once(run, rover):
 @pytest.mark.parametrize(
     "command",
     [
-        ["explain", "route.vulcan", MODEL],
-        ["explore", "route.vulcan", MODEL, "-o", "route.html"],
         ["frontier", MODEL],
-        ["run", MODEL, "--simulate", "--samples-per-step", "10"],
         ["solve", MODEL, "--solver", "vulcan", "--samples", "10"],
     ],
 )
@@ -216,7 +213,7 @@ def test_constraints_of_a_file_hold_unless_replaced(run, tmp_path):
     assert judged["bound_from"] == "the bound in lake.json and the constraints in lake.json"
     stricter = run("certify", "lake.vulcan", "lake.json", *limit("fuel <= 1"), "--json").document
     assert (stricter["safe"], stricter["certificate"]["risk"]) == (False, 0.25)
-    refused = run("explain", "lake.vulcan", "lake.json")
+    refused = run("frontier", "lake.json")
     assert (refused.code, "fuel <= 3.0" in refused.err) == (2, True)
 
 

@@ -29,7 +29,7 @@ from vulcan.model.reader import ModelReader
 from vulcan.planning.result import Result
 from vulcan.planning.solve import solve
 from vulcan.policy.run import Run
-from vulcan.problem import Problem, require_problem
+from vulcan.problem import Problem
 from vulcan.runtime.limits import Interruption, Monitor, StopReason, listen
 from vulcan.sampling.groups import ActionEvaluator, Groups
 from vulcan.sampling.growth import Default, Growth, GrowthRun, PlanTree, find_default, warm_up
@@ -139,7 +139,6 @@ class Controller:
     ) -> None:
         if (seconds_per_step is None) == (samples_per_step is None):
             raise OptionError("give a controller either seconds_per_step or samples_per_step")
-        require_problem(problem, "a controller")
         self._seconds, self._samples, self._late = seconds_per_step, samples_per_step, 0.0
         self._solver = solver
         if solver is None and seconds_per_step is None:

@@ -231,7 +231,7 @@ def explain(problem: Problem, policy: AnyPolicy, *, places: int = 10) -> Explana
     >>> explanation.places[0].alternative.verdict
     'worth less'
     """
-    require_problem(problem, "explain")
+    require_problem(problem)
     require_policy(policy)
     reader = open_own_model(policy.about, problem.model)
     with pause_collection():

@@ -69,7 +69,7 @@ def explore(
     >>> page.answers[0].words
     'play 1'
     """
-    require_problem(problem, "explore")
+    require_problem(problem)
     require_policy(policy)
     if what_if is not None:
         require_number("what_if, a number of seconds,", what_if, above=0.0)
