@@ -88,7 +88,7 @@ def test_a_bound_and_constraints_hold_together(run, rover):
     ahead = run("solve", MODEL, *limit("risk ahead <= 0.13"), "--json").document
     assert ahead["certificate"]["reward"] == 3.625
     shorter = run("solve", MODEL, *limit("risk <= 0.1"), "--json").document
-    assert (shorter["bound"], shorter["constraints"]) == ("0.1", [])
+    assert (shorter["bound"], "constraints" in shorter) == ("0.1", False)
     assert shorter["certificate"]["reward"] == 2.0
 
 

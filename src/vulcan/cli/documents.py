@@ -66,7 +66,8 @@ def describe_problem(problem: Problem) -> Document:
     from vulcan.model.interface import describe_model
 
     texts = {"model": describe_model(problem.model), "bound": str(problem.risk_bound)}
-    return {**texts, "constraints": list(map(str, problem.constraints))}
+    limits = list(map(str, problem.constraints))
+    return {**texts, **({"constraints": limits} if limits else {})}
 
 
 def describe_result(result: Result, depth: int) -> Document:
