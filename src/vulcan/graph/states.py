@@ -458,8 +458,8 @@ class StateGraph(Graph):
             self._new_reached += [FAILURE_STATE] * (len(numbers) - safe)
             self._action_labels.append(label)
             given = [outcome.label for outcome in outcomes]
-            if any(outcome.costs or outcome.event for outcome in outcomes):
-                # Rows do not have these, on which labels may depend.
+            if None in given and any(o.costs or o.event is not None for o in outcomes):
+                # Rows do not have the costs and events that labels may depend on.
                 given = list(label_outcomes(outcomes))
             if self._constraints:
                 self._new_charges.append((self._charge(outcomes),))
