@@ -440,3 +440,52 @@ def test_probabilities_that_are_too_small_are_refused(tmp_path: Path, lost: str)
     path.write_text(SAIL.format(lost))
     with pytest.raises(ModelError, match=r"at least 1e-300"):
         vulcan.solve(vulcan.Problem(from_rddl(str(path), failure="lost"), 0.5))
+
+
+COUNTED = {"lit": "lit(?i) | press(?i)", "count": "count + sum_{?i : item} press(?i)"}
+
+
+def test_fluents_are_costs_and_events_of_the_state_that_a_step_leads_to(tmp_path: Path) -> None:
+    path = write_small(tmp_path, **COUNTED)
+    model = from_rddl(
+        path, failure="count >= 2", costs="lit,count", events={"wet": "lit(b)", "late": "lit(c)"}
+    )
+    first = model.initial_state()  # lit(a)
+    (dry,) = model.outcomes(first, "noop")
+    assert (dict(dry.costs), dry.event) == ({"lit": 1.0, "count": 0.0}, None)
+    (wet,) = model.outcomes(first, "press(b)")
+    assert (dict(wet.costs), wet.event) == ({"lit": 2.0, "count": 1.0}, "wet")
+    (failed,) = model.outcomes(wet.state, "press(b)")
+    assert (failed.fails, dict(failed.costs)["count"], failed.event) == (True, 2.0, "wet")
+    with pytest.raises(ModelError, match="an outcome has one event, not wet and late"):
+        model.outcomes(wet.state, "press(c)")
+    assert pickle.loads(pickle.dumps(model)).outcomes(first, "press(b)") == [wet]
+    assert model.fingerprint != from_rddl(path, failure="count >= 2").fingerprint
+    assert check_model(from_rddl(path, costs="lit", events="lit")).costs == {"lit": (1.0, 3.0)}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"costs": "coun"}, "cost 'coun' is no state fluent .*did you mean 'count'"),
+        ({"costs": "mood"}, "cost 'mood' is no state fluent of .* with numbers"),
+        ({"events": "lite"}, "event lite='lite' is no state fluent .*did you mean 'lit'"),
+        ({"events": {"wet": "press(a)"}}, "event wet='press.a.' must be a condition on state"),
+    ],
+)
+def test_fluents_that_can_not_be_costs_or_events_are_named(
+    tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(OptionError, match=message):
+        from_rddl(write_small(tmp_path), **options)
+
+
+def test_constraints_on_fluents_limit_a_plan() -> None:
+    settings = [f"instance={INSTANCE}", "failure=crashed", "events=crashed", "costs=waiting"]
+    model = open_model(DOMAIN, settings).model
+    limits = ["risk(crashed) <= 0.02"]
+    limited = vulcan.solve(vulcan.Problem(model, constraints=limits), gap=0.01)
+    bounded = vulcan.solve(vulcan.Problem(model, 0.02), gap=0.01)
+    (crashed,) = limited.certificate.constraints
+    assert crashed.value == pytest.approx(limited.certificate.risk)
+    assert limited.certificate.reward == pytest.approx(bounded.certificate.reward, rel=0.02)

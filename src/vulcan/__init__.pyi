@@ -1,6 +1,7 @@
 from . import baselines as baselines
 from . import bounds as bounds
 from . import certificate as certificate
+from . import constraints as constraints
 from . import domains as domains
 from . import errors as errors
 from . import exact as exact
@@ -24,6 +25,9 @@ from .bounds.parse import parse as parse
 from .certificate.certify import Certificate as Certificate
 from .certificate.certify import certify as certify
 from .certificate.verify import verify as verify
+from .constraints import Cost as Cost
+from .constraints import Risk as Risk
+from .constraints import RiskAhead as RiskAhead
 from .errors import VulcanError as VulcanError
 from .exact.pipeline import Lagrangian as Lagrangian
 from .exact.pipeline import Pareto as Pareto

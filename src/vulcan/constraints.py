@@ -25,7 +25,7 @@ happened (`vulcan.model.reader.Happened`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -109,7 +109,7 @@ class Cost(Constraint):
     Examples
     --------
     >>> print(Cost("dose", "0.2 + 0.01*x"))
-    dose <= 0.2 + 0.01*x
+    dose <= 0.01 * x + 0.2
     """
 
     name: str = ""
@@ -177,7 +177,7 @@ def read_constraint(given: Any) -> Constraint:
     """Return a constraint given as one, or as text such as "fuel <= 5".
 
     >>> print(read_constraint("risk(collision) <= 0.002*x"))
-    risk(collision) <= 0.002*x
+    risk(collision) <= 0.002 * x
     """
     if isinstance(given, Constraint) and type(given) is not Constraint:
         return given
@@ -224,14 +224,15 @@ def list_events(constraints: Sequence[Constraint]) -> frozenset[str]:
     return frozenset(c.event for c in constraints if isinstance(c, Risk) and c.event is not None)
 
 
-def describe_unknown(constraint: Constraint, names: Iterable[str], events: Iterable[str]) -> str:
+def list_quantities(outcome: Outcome) -> list[str]:
+    """Return what constraints can limit of an outcome, as they write it."""
+    event = [] if outcome.event is None else [f"risk({outcome.event})"]
+    return [name for name, _ in outcome.costs] + event
+
+
+def describe_unknown(constraint: Constraint, known: Collection[str]) -> str:
     """Return the remark that no outcome has what a constraint limits; empty if one has it."""
-    if isinstance(constraint, Cost):
-        known, what = set(names), f"no outcome has the cost {constraint.name!r}"
-        missing = constraint.name
-    elif isinstance(constraint, Risk) and constraint.event is not None:
-        known, what = set(events), f"no outcome has the event {constraint.event!r}"
-        missing = constraint.event
-    else:
+    quantity = constraint.quantity
+    if quantity in (*known, "risk", "risk ahead"):
         return ""
-    return "" if missing in known else what + suggest(missing, known)
+    return f"no outcome of the policy has it{suggest(quantity, known)}"

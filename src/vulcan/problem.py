@@ -84,10 +84,16 @@ class Problem:
         object.__setattr__(self, "constraints", others)
 
 
-def require_problem(problem: Any) -> None:
-    """Raise an error that shows what is needed if an argument is not a `Problem`."""
+def require_problem(problem: Any, alone: str = "") -> None:
+    """Raise an error that shows what is needed if an argument is not a `Problem`.
+
+    What is named by `alone` takes a risk bound alone, without further constraints.
+    """
     if not isinstance(problem, Problem):
         raise OptionError(
             "a Problem is missing: a model and its risk bound, as in "
             f'solve(Problem(model, "0.002*x")); this is {shorten(problem)}'
         )
+    if alone and problem.constraints:
+        limits = ", ".join(map(str, problem.constraints))
+        raise OptionError(f"{alone} takes one risk bound and no further constraints yet ({limits})")

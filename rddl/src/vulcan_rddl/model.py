@@ -15,15 +15,16 @@ import hashlib
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from itertools import product
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from vulcan.errors import ModelError, OptionError
 from vulcan.formats.registry import Maker
-from vulcan.model.interface import Outcome
+from vulcan.model.interface import FAILURE, Outcome
 from vulcan.model.rules import Rule, Violation
 from vulcan.parameters import suggest
 from vulcan.runtime.files import read_text
@@ -51,6 +52,7 @@ MOST_OUTCOMES: Final = 100_000  # of an action
 FEW_ACTIONS: Final = 2_000  # up to this many combinations of actions are listed once
 MOST_ACTIONS: Final = 10_000  # of a state
 MOST_STEPS: Final = 100_000  # of the search for the combinations that a state allows
+NUMBERS: Final = ("bool", "int", "real")  # types of fluents that can be costs
 COLOUR: Final = re.compile(r"\x1b\[\d+m")
 
 
@@ -388,14 +390,19 @@ class RDDLModel:
         failure: str | None = None,
         horizon: int | None = None,
         discount: float | None = None,
+        costs: Sequence[str] = (),
+        events: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.source, self.failure = source, failure
+        self.costs, self.events = tuple(costs), dict(events)
         rddl, simulator = source.load()
         self.horizon = rddl.horizon if horizon is None else horizon
         self.discount = rddl.discount if discount is None else discount
         self.name = rddl.instance_name
         text = "\n".join(line for _, _, line in source.read())
         self.fingerprint = f"RDDL {hashlib.sha256(text.encode()).hexdigest()[:16]} {failure}"
+        if costs or events:
+            self.fingerprint += f" {self.costs} {self.events}"
         if rddl.observ_fluents:
             raise OptionError(
                 f"{source.domain}: the state is observed only through "
@@ -416,6 +423,11 @@ class RDDLModel:
         safe = self._ground_all(grounder, "state-invariants", rddl.invariants)
         if failure is not None:
             safe.append(self._ground_failure(grounder, failure))
+        self._spared = {
+            name: self._ground_failure(grounder, text, f"event {name}").compile()
+            for name, text in self.events.items()
+        }
+        self._spent = [(name, _find_cost(source, rddl, name, states)) for name in self.costs]
         self._is_safe = join_terms("and", safe).compile()
         ends = [self._ground_all(grounder, "termination", [part]) for part in rddl.terminations]
         self._ends = join_terms("or", (join_terms("and", terms) for terms in ends)).compile()
@@ -439,7 +451,8 @@ class RDDLModel:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pass the files and options to another process, which reads the files again."""
-        return (RDDLModel, (self.source, self.failure, self.horizon, self.discount))
+        limited = (self.costs, self.events)
+        return (RDDLModel, (self.source, self.failure, self.horizon, self.discount, *limited))
 
     def initial_state(self) -> RDDLState:
         """Return the initial state of the instance."""
@@ -451,25 +464,33 @@ class RDDLModel:
 
     def outcomes(self, state: RDDLState, action: str) -> list[Outcome]:
         """Return the next states of an action, with their exact probabilities."""
-        found: dict[tuple[RDDLState | None, float], float] = {}
+        found: dict[tuple[Any, ...], float] = {}
         try:
             for values, chance in self._list_worlds(state, action):
                 rewards = self._reward.distribute(values)
                 for after, probability in self._multiply_out(values, chance):
                     safe = after if self._is_safe(after) else None
+                    charged = self._charge(after)
                     for reward, share in rewards.items():
-                        key = (safe, reward)
+                        key = (safe, reward, *charged)
                         found[key] = found.get(key, 0.0) + probability * share
                 _check_count(len(found))
         except (ArithmeticError, ValueError) as error:
             raise ModelError(Violation(Rule.ANSWERS, str(error), state, action)) from None
         outcomes = []
-        for (target, reward), total in found.items():
+        for (target, reward, costs, event), total in found.items():
             p = min(total, 1.0)  # rounding may have brought it above 1
-            outcomes.append(
-                Outcome.failure(p, reward) if target is None else Outcome(p, reward, target)
-            )
+            reached = FAILURE if target is None else target
+            outcomes.append(Outcome(p, reward, reached, costs=costs, event=event))
         return outcomes
+
+    def _charge(self, after: RDDLState) -> tuple[tuple[tuple[str, float], ...], str | None]:
+        """Return the costs and the event of a step into a state."""
+        events = [name for name, spared in self._spared.items() if not spared(after)]
+        if len(events) > 1:
+            raise ValueError(f"an outcome has one event, not {' and '.join(events)}")
+        costs = ((name, float(sum(after[k] for k in places))) for name, places in self._spent)
+        return tuple(costs), events[0] if events else None
 
     def _list_worlds(self, state: RDDLState, action: str) -> list[tuple[list[Any], float]]:
         """Return all worlds of a step, with their probabilities."""
@@ -542,9 +563,11 @@ class RDDLModel:
             raise OptionError(f"{self.source.domain}: {name} must not be random")
         return terms
 
-    def _ground_failure(self, grounder: Grounder, failure: str) -> GroundTerm:
+    def _ground_failure(
+        self, grounder: Grounder, failure: str, what: str = "failure"
+    ) -> GroundTerm:
         """Return the negation of `failure`, a state fluent or a condition."""
-        rddl, condition, place = grounder.rddl, failure.strip(), f"failure={failure!r}"
+        rddl, condition, place = grounder.rddl, failure.strip(), f"{what}={failure!r}"
         if re.fullmatch(r"[\w-]+", condition) and condition not in rddl.state_fluents:
             raise OptionError(
                 f"{place} is no state fluent of {self.source.domain}"
@@ -563,6 +586,17 @@ class RDDLModel:
         if term.random or read >= len(self._first) or type(term.compile()(self._first)) is not bool:
             raise OptionError(f"{place} must be a condition on state fluents, such as x ^ ~y")
         return apply_code("(not {})", term)
+
+
+def _find_cost(source: RDDLFiles, rddl: Any, name: str, states: Sequence[Fluent]) -> list[int]:
+    """Return the places of a state fluent in a state, for all objects."""
+    known = [fluent for fluent in rddl.state_fluents if rddl.variable_ranges[fluent] in NUMBERS]
+    if name not in known:
+        raise OptionError(
+            f"cost {name!r} is no state fluent of {source.domain} with numbers"
+            f"{suggest(name, known)}\nit has {', '.join(known) or 'none'}"
+        )
+    return [k for k, (fluent, _) in enumerate(states) if fluent == name]
 
 
 def _check_types(place: str, simulator: Any) -> None:
@@ -619,6 +653,8 @@ def from_rddl(
     failure: str | None = None,
     horizon: int | None = None,
     discount: float | None = None,
+    costs: str = "",
+    events: str | Mapping[str, str] = "",
 ) -> RDDLModel:
     """Return an RDDL problem as a model with exact outcomes.
 
@@ -635,6 +671,12 @@ def from_rddl(
         `"~alive"`, `"running(c1) ^ hot"` or `"exists_{?c : computer} [~running(?c)]"`.
     horizon, discount
         Override those of the instance.
+    costs
+        State fluents, with commas between them: a step costs the value in the state that it leads
+        to, added up over objects.
+    events
+        State fluents, with commas between them, or names with conditions as in `failure`: a step
+        into such a state has the event of that name.
 
     Returns
     -------
@@ -649,7 +691,10 @@ def from_rddl(
     """
     place, number = str(domain), None if instance is None else str(instance)
     source = RDDLFiles(place, number) if place.endswith(".rddl") else _find_stored(place, number)
-    return RDDLModel(source, None if failure is None else str(failure), horizon, discount)
+    if not isinstance(events, Mapping):
+        events = {name: name for name in re.findall(r"[^,\s]+", str(events))}
+    limited = (re.findall(r"[^,\s]+", str(costs)), events)
+    return RDDLModel(source, None if failure is None else str(failure), horizon, discount, *limited)
 
 
 def find_maker(text: str) -> Maker:

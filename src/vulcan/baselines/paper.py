@@ -45,7 +45,7 @@ class VulcanFS(ForwardSearch):
 
     @classmethod
     def from_options(cls, given: Mapping[str, Any], limits: Limits) -> Self:
-        return cls(make_constraint({"constraint": "A", **given}))
+        return cls(make_constraint({"local_test": "A", **given}))
 
 
 @dataclass(frozen=True)

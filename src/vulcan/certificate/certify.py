@@ -52,7 +52,7 @@ from vulcan.certificate.sums import (
     find_risk_ahead,
 )
 from vulcan.certificate.walk import Chain, Watch, find_claims, follow_policy
-from vulcan.constraints import Cost, RiskAhead
+from vulcan.constraints import Cost, RiskAhead, describe_unknown
 from vulcan.errors import BoundError
 from vulcan.model.reader import StrictReader
 from vulcan.numerics import ANY, TOLERANCE, Number, is_infinite, to_float
@@ -134,6 +134,8 @@ class Limited:
         Bounds on the distance to the true number.
     decided
         Whether it is acceptable; None if the errors are too large to say.
+    remark
+        That no outcome of the policy has this cost or event, with a close name that one has.
     """
 
     quantity: str
@@ -143,6 +145,7 @@ class Limited:
     allowed: Number
     allowed_error: Number
     decided: bool | None
+    remark: str = ""
 
     @property
     def slack(self) -> Number:
@@ -348,6 +351,7 @@ def _limit(
         allowed=allowed.value,
         allowed_error=allowed.error,
         decided=decided,
+        remark=describe_unknown(constraint, chain.quantities),
     )
 
 
@@ -470,7 +474,9 @@ def _describe_limited(limited: Limited) -> tuple[str, str]:
         f" ± {error:.1g}" if error > WORTH_SHOWING * max(1.0, abs(to_float(limited.value))) else ""
     )
     bound = "" if isinstance(limited.bound, Constant) else f"  Δ(x) = {limited.bound}"
-    return limited.quantity, f"{value}{near} of {allowed}{bound}  {VERDICTS[limited.decided]}"
+    remark = f"; {limited.remark}" if limited.remark else ""
+    verdict = f"{VERDICTS[limited.decided]}{remark}"
+    return limited.quantity, f"{value}{near} of {allowed}{bound}  {verdict}"
 
 
 def describe_frontier(certificate: Judgement) -> str:
@@ -492,6 +498,19 @@ def _show_error(certificate: Certificate, name: str) -> str:
     error = to_float(getattr(certificate, f"{name}_error"))
     visible = WORTH_SHOWING * max(1.0, abs(to_float(getattr(certificate, name))))
     return f" ± {error:.1g}" if certificate.undecided or error > visible else ""
+
+
+def list_excesses(certificate: Certificate) -> list[str]:
+    """Return in words what is not acceptable, or else what is too close to say."""
+    verdicts = {"risk": certificate.risk_verdict}
+    verdicts |= {limited.quantity: limited.decided for limited in certificate.constraints}
+    worst, much = (None, "too close to what") if certificate.undecided else (False, "more than")
+    limits = {"risk": "the bound allows"}
+    return [
+        f"its {name} is {much} {limits.get(name, 'is allowed')} for its reward"
+        for name, verdict in verdicts.items()
+        if verdict is worst
+    ]
 
 
 def judge_certificate(certificate: Certificate) -> tuple[str, str]:

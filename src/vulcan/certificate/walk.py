@@ -24,7 +24,7 @@ multiplied by the same factor as every immediate risk, with l unchanged.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -59,8 +59,10 @@ class Chain:
     source places, are source place; target place, `END`, `FAILED` or `UNPLANNED`; and probability
     and reward as given by the model, floats in arrays or numbers of any kind. `discounts` has those
     after each level, and `leaves` says which transitions leave the plan. `charges` has a column for
-    each further constraint: what each transition is charged.
+    each further constraint: what each transition is charged, and `quantities` what else could be.
     """
+
+    quantities: Collection[str] = ()
 
     def __init__(
         self,
@@ -240,7 +242,9 @@ def follow_policy(
     discounts = map(reader.discount_after, range(len(sizes)))
     transitions = evaluated.list_transitions(rows, targets)
     charges = evaluated.list_charges(rows)
-    return Chain(sizes, transitions, discounts, charges=charges), evaluated.count
+    chain = Chain(sizes, transitions, discounts, charges=charges)
+    chain.quantities = evaluated.quantities
+    return chain, evaluated.count
 
 
 def find_claims(policy: AnyPolicy, reader: ModelReader) -> FrontierClaims | None:

@@ -23,6 +23,7 @@ def certify(
     model: str,
     settings: list[str] | None = None,
     bound: str | None = None,
+    constraints: list[str] | None = None,
     exact: bool = False,
     as_json: bool = False,
 ) -> None:
@@ -43,7 +44,7 @@ def certify(
     import vulcan
 
     with options.keep_off_stdout():
-        policy, problem, source = options.open_plan(plan, model, settings, bound)
+        policy, problem, source = options.open_plan(plan, model, settings, bound, constraints)
         if source == "":
             raise OptionError(
                 f"{plan} was made for a bound that can't be written down; give one with --bound"
@@ -70,19 +71,21 @@ def certify(
 def _show(
     problem: Problem, policy: AnyPolicy, certificate: Certificate, source: str | None, own: str
 ) -> None:
-    from vulcan.certificate.certify import describe_certificate, describe_frontier
+    from vulcan.certificate.certify import (
+        describe_certificate,
+        describe_frontier,
+        list_excesses,
+    )
 
     verdict, style = ("✓ safe", output.GOOD) if certificate.safe else ("✗ not safe", output.BAD)
     if certificate.undecided:
         verdict = "✗ too close to say"
     elif source is None and certificate.safe:
         verdict, style = "? within its own bound", output.UNSURE
-    problems = []
-    if certificate.undecided:
-        problems.append("its risk is too close to what the bound allows for its reward")
-    elif not certificate.passes:
-        problems.append("its risk is more than the bound allows for its reward")
+    problems = list_excesses(certificate)
     reason = "complete, and its risk is acceptable for its reward"
+    if certificate.constraints:
+        reason = "complete, and all that is limited is acceptable for its reward"
     if not certificate.complete:
         reason = describe_frontier(certificate).removeprefix("no: ")
         if certificate.beyond is None:

@@ -61,6 +61,8 @@ def _print_document(model: Any, report: ModelReport, compared: CompiledReport | 
             "finished": report.finished,
             "violation_count": report.violation_count,
             "violations": [_describe(violation) for violation in report.violations],
+            "costs": report.costs,
+            "events": sorted(report.events),
             "merged": report.merged,
             "first_merged": report.first_merged,
             "compiled": compared and documents.describe(compared, "ok", violations=differing),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 def compare(
     model: str,
     bound: str | None = None,
+    constraints: list[str] | None = None,
     settings: list[str] | None = None,
     solvers: str | None = None,
     time_limit: float = 10.0,
@@ -48,7 +49,7 @@ def compare(
     _, *every = load_solvers()
     names = every if solvers is None else [name.strip() for name in solvers.split(",")]
     with options.keep_off_stdout():
-        problem = options.find_problem(model, settings, bound)
+        problem = options.find_problem(model, settings, bound, constraints)
         output.check_output(plot, figure=True)
         keywords = read_keywords({**search, "time_limit": time_limit})
         compared = vulcan.compare(problem, list(dict.fromkeys(names)), **keywords)
@@ -81,6 +82,7 @@ def _show_comparison(compared: Comparison, as_json: bool) -> None:
     rows = [
         output.name_model(compared.problem.model),
         ("risk bound", f"Δ(x) = {compared.problem.risk_bound}"),
+        *((limit.quantity, f"at most {limit.bound}") for limit in compared.problem.constraints),
         ("upper bound", at_most),
     ]
     if compared.lost_workers:
@@ -94,6 +96,7 @@ def frontier(
     model: str,
     settings: list[str] | None = None,
     bound: str | None = None,
+    constraints: list[str] | None = None,
     levels: str | None = None,
     scales: str | None = None,
     points: int | None = None,
@@ -123,11 +126,14 @@ def frontier(
 
     chosen = make_solver(solver, search)
     with options.keep_off_stdout():
-        planned, own_bound = open_model(model, settings or ())
+        opened = open_model(model, settings or ())
+        own_bound, limits, _ = options.choose_limits(opened, model, bound, constraints)
         if bound is None and levels is None:
             bound = own_bound
         where = _choose_range(bound, levels, scales, points)
-        problem = planned if bound is None else vulcan.Problem(planned, bound)
+        problem = opened.model
+        if bound is not None or limits:
+            problem = vulcan.Problem(opened.model, bound, constraints=limits)
         output.check_output(plot, figure=True)
         traced = vulcan.trace_frontier(problem, solver=chosen, **read_keywords(search), **where)
     solved = any(point.safe for point in traced)

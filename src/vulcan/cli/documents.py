@@ -62,10 +62,12 @@ def _describe_value(value: Any) -> Any:
 
 
 def describe_problem(problem: Problem) -> Document:
-    """Return the texts of a model and a risk bound."""
+    """Return the texts of a model and its limits."""
     from vulcan.model.interface import describe_model
 
-    return {"model": describe_model(problem.model), "bound": str(problem.risk_bound)}
+    texts = {"model": describe_model(problem.model), "bound": str(problem.risk_bound)}
+    limits = list(map(str, problem.constraints))
+    return {**texts, **({"constraints": limits} if limits else {})}
 
 
 def describe_result(result: Result, depth: int) -> Document:
@@ -116,12 +118,18 @@ def describe_certificate(certificate: Certificate | None) -> Document | None:
     """Return a certificate; an exact one also as fractions."""
     if certificate is None:
         return None
-    document = describe(certificate, "slack", "passes", "undecided")
+    limited = [
+        describe(one, "slack", "passes", bound=str(one.bound)) for one in certificate.constraints
+    ]
+    document = describe(certificate, "slack", "passes", "undecided", constraints=limited)
     if certificate.exact:
         names = ("reward", "risk", "allowed", "slack", "frontier")
         digits = sys.get_int_max_str_digits()
         sys.set_int_max_str_digits(0)  # fractions may be long
-        document["fractions"] = {name: str(getattr(certificate, name)) for name in names}
+        document["fractions"] = {
+            **{name: str(getattr(certificate, name)) for name in names},
+            **{one.quantity: str(one.value) for one in certificate.constraints},
+        }
         sys.set_int_max_str_digits(digits)
     return document
 

@@ -27,6 +27,7 @@ def explain(
     model: str,
     settings: list[str] | None = None,
     bound: str | None = None,
+    constraints: list[str] | None = None,
     rows: int = 10,
     as_json: bool = False,
 ) -> None:
@@ -46,7 +47,7 @@ def explain(
     import vulcan
 
     with options.keep_off_stdout():
-        policy, problem, source = options.open_plan(plan, model, settings, bound)
+        policy, problem, source = options.open_plan(plan, model, settings, bound, constraints)
         # Without a bound nothing is too risky, so that rejected actions can't be explained.
         places = 0 if source == "" else rows
         explanation = vulcan.explain(problem, policy, places=places)

@@ -21,6 +21,8 @@ from vulcan.errors import OptionError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from vulcan.constraints import Constraint
+    from vulcan.formats.registry import OpenedModel
     from vulcan.policy.policy import AnyPolicy
     from vulcan.problem import Problem
 
@@ -90,7 +92,7 @@ OPTIONS: Final[dict[str, Any]] = {
         "--bound EXPR",
         "Acceptable probability of failure as a function of the expected reward x: "
         '0.01, "0.002*x", "piecewise((0, 0), (3, 0.02))".',
-        show_default="that of the mission file; else required",
+        show_default="that of the mission file; else required, unless there is a --constraint",
     ),
     "frontier.bound": option(
         PROBLEM,
@@ -101,6 +103,13 @@ OPTIONS: Final[dict[str, Any]] = {
     "certify.bound": RECORDED_BOUND,
     "explain.bound": RECORDED_BOUND,
     "explore.bound": RECORDED_BOUND,
+    "constraints": option(
+        PROBLEM,
+        "--constraint TEXT",
+        'A further limit: "fuel <= 5" on the expected total of a cost, "risk(collision) <= '
+        '0.002*x" on an event or a kind of failure, "risk ahead <= 0.05". May be repeated, and '
+        "replaces that of a mission file on the same quantity.",
+    ),
     "levels": option(RANGE, "--levels A,B,...", "Constant bounds to plan for."),
     "scales": option(RANGE, "--scales A,B,...", "Multiples of --bound to plan for."),
     "points": option(
@@ -280,44 +289,83 @@ def spell_out(arguments: Sequence[str]) -> list[str]:
     return written
 
 
-def find_problem(text: str, settings: Sequence[str] | None, bound: str | None) -> Problem:
-    """Return the model that a string names, with the given risk bound, or else its own."""
+def find_problem(
+    text: str,
+    settings: Sequence[str] | None,
+    bound: str | None,
+    constraints: Sequence[str] | None,
+) -> Problem:
+    """Return the model that a string names, with the given limits, or else its own."""
     from vulcan.formats.registry import open_model
     from vulcan.problem import Problem
 
-    model, own_bound = open_model(text, settings or ())
-    chosen = own_bound if bound is None else bound
-    if chosen is None:
+    opened = open_model(text, settings or ())
+    bound, limits, _ = choose_limits(opened, text, bound, constraints)
+    if bound is None and not limits:
         elsewhere = f', or bound = "0.002*x" in {text}' if text.endswith(".toml") else ""
         raise OptionError(f"Missing option '--bound', such as --bound \"0.002*x\"{elsewhere}")
-    return Problem(model, chosen)
+    return Problem(opened.model, bound, constraints=limits)
+
+
+def choose_limits(
+    opened: OpenedModel, text: str, bound: str | None, constraints: Sequence[str] | None
+) -> tuple[str | None, list[Constraint], str]:
+    """Return the bound and the constraints to plan for or to judge by, and where they are from.
+
+    Those that are given replace the own ones of the opened model on the same quantity.
+    """
+    from vulcan.constraints import read_constraints
+
+    if letters := {"A", "B"}.intersection(constraints or ()):
+        raise OptionError(f"the local constraint of a solver is --local-test {min(letters)}")
+    given = read_constraints(constraints or ())
+    limited = {constraint.quantity for constraint in given}
+    limited |= set() if bound is None else {"risk"}
+    own = [c for c in read_constraints(opened.constraints) if c.quantity not in limited]
+    own_bound = None if "risk" in limited else opened.bound
+    sources = {
+        "--bound": bound is not None,
+        "--constraint": given,
+        f"the bound in {text}": own_bound is not None,
+        f"the constraints in {text}": own,
+    }
+    limits = {constraint.quantity: constraint for constraint in (*given, *own)}
+    chosen = own_bound if bound is None else bound
+    if chosen is None and "risk" in limits:
+        chosen = limits.pop("risk").bound.text
+    return chosen, [*limits.values()], " and ".join(name for name, used in sources.items() if used)
 
 
 def open_plan(
-    plan: Path, text: str, settings: Sequence[str] | None, bound: str | None = None
+    plan: Path,
+    text: str,
+    settings: Sequence[str] | None,
+    bound: str | None = None,
+    constraints: Sequence[str] | None = None,
 ) -> tuple[AnyPolicy, Problem, str | None]:
-    """Return a policy, its model with the bound to judge it by, and where the bound is from.
+    """Return a policy, its model with the limits to judge it by, and where these are from.
 
-    The bound is `--bound`, or else that of the mission file (named by its path), or else the one
-    that the policy was made for (None). If that can't be written down, every risk is allowed, and
-    the source is "".
+    Limits are `--bound` and `--constraint`, or else those of the mission file (named by its path),
+    or else the bound that the policy was made for (None). If that can't be written down, every risk
+    is allowed, and the source is "".
     """
     from vulcan.bounds.forms import Constant
     from vulcan.bounds.parse import parse
+    from vulcan.constraints import read_constraints
     from vulcan.formats.registry import open_model
     from vulcan.policy.policy import Policy
     from vulcan.problem import Problem
 
     policy = Policy.load(plan)
-    model, own_bound = open_model(text, settings or ())
-    source = "--bound" if bound is not None else None
-    if bound is None and own_bound is not None:
-        bound, source = own_bound, f"the bound in {text}"
-    if bound is None:
-        bound = policy.about.risk_bound
-    if bound is None:
-        return policy, Problem(model, Constant(1.0)), ""
-    return policy, Problem(model, parse(bound)), source
+    opened = open_model(text, settings or ())
+    chosen, limits, source = choose_limits(opened, text, bound, constraints)
+    if not source:
+        chosen = policy.about.risk_bound
+        limits = [*read_constraints(getattr(policy.about, "constraints", ()))]
+        if chosen is None:
+            return policy, Problem(opened.model, Constant(1.0)), ""
+    judged = None if chosen is None else parse(chosen)
+    return policy, Problem(opened.model, judged, constraints=limits), source or None
 
 
 def keep_off_stdout() -> AbstractContextManager[Any]:

@@ -133,10 +133,11 @@ def style_certificate(certificate: Certificate | None) -> dict[str, str]:
     """Return the styles of a certificate's rows: green, red, and yellow where it is open."""
     if certificate is None:
         return {}
-    verdict = GOOD if certificate.passes else UNSURE if certificate.undecided else BAD
+    colours = {True: GOOD, False: BAD, None: UNSURE}
     return {
         "reward": "bold",
-        "risk": f"bold {verdict}",
+        "risk": f"bold {colours[certificate.risk_verdict]}",
+        **{limited.quantity: colours[limited.decided] for limited in certificate.constraints},
         "complete": "" if certificate.complete or certificate.safe else BAD,
     }
 

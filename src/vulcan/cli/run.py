@@ -95,6 +95,7 @@ def run(
     model: str,
     settings: list[str] | None = None,
     bound: str | None = None,
+    constraints: list[str] | None = None,
     seconds_per_step: float | None = None,
     samples_per_step: int | None = None,
     simulate: bool = False,
@@ -120,7 +121,7 @@ def run(
         raise OptionError("give either --seconds-per-step or --samples-per-step")
     if samples_per_step is None and seconds_per_step is None:
         seconds_per_step = 0.2
-    problem = options.find_problem(model, settings, bound)
+    problem = options.find_problem(model, settings, bound, constraints)
     with options.keep_off_stdout():
         controller = vulcan.Controller(
             problem, seconds_per_step=seconds_per_step, samples_per_step=samples_per_step

@@ -115,6 +115,7 @@ def explore(
     file: Path,
     settings: list[str] | None = None,
     bound: str | None = None,
+    constraints: list[str] | None = None,
     what_if: float = 5.0,
 ) -> None:
     """Write a plan as a page: one HTML file that people explore in any browser.
@@ -133,7 +134,7 @@ def explore(
 
     output.check_output(file)
     with options.keep_off_stdout():
-        policy, problem, source = options.open_plan(plan, model, settings, bound)
+        policy, problem, source = options.open_plan(plan, model, settings, bound, constraints)
         if source == "":
             raise OptionError("Missing option '--bound': the policy file has none")
         own = source is None

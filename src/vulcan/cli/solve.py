@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 def solve(
     model: str,
     bound: str | None = None,
+    constraints: list[str] | None = None,
     settings: list[str] | None = None,
     solver: str = "automatic",
     file: Path | None = None,
@@ -56,7 +57,7 @@ def solve(
         raise OptionError(f"{name} needs a file: give it with --checkpoint")
     chosen = make_solver(solver, search)
     with options.keep_off_stdout():
-        problem = options.find_problem(model, settings, bound)
+        problem = options.find_problem(model, settings, bound, constraints)
         output.check_output(file)
         kept = None if checkpoint is None else vulcan.Checkpoint(checkpoint, 60, resume, overwrite)
         result = vulcan.solve(problem, chosen, checkpoint=kept, **read_keywords(search))

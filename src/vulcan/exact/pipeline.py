@@ -33,6 +33,7 @@ from functools import partial
 from typing import ClassVar, Final
 
 from vulcan.bounds.base import RewardLine
+from vulcan.constraints import list_events
 from vulcan.exact.branch import branch
 from vulcan.exact.fronts import advance_fronts
 from vulcan.exact.rounding import round_mixture
@@ -191,13 +192,14 @@ def bound_reward(
     >>> round(bound_reward(problem).upper, 4)
     1.5374
     """
-    reader = ModelReader(problem.model) if graph is None else graph.reader
+    events = list_events(problem.constraints)
+    reader = ModelReader(problem.model, events) if graph is None else graph.reader
     limits = Limits() if limits is None else limits.keep(EXACT)
     with suppress(TimeUp), Monitor(limits, on_progress) as monitor:
         search = ExactSearch(problem, reader, monitor, None, graph)
         monitor.start_clock()
         if search.unroll(while_it_pays=True):
-            search.find_dual()
+            (find_prices if problem.constraints else find_dual)(search)
             problem.risk_bound.verify(search.rewards)
             return RewardBound(search.upper, search.price, search.lines)
         if hasattr(problem.model, "reward_to_go_bound") and not isinstance(reader.root, Start):

@@ -9,15 +9,16 @@ Transitions come in one of three forms, for S states and A actions:
 An action whose probabilities are all 0 in a state does not exist there, and a state without
 actions is a safe terminal. All forms become the rows of an `ArrayModel`, which checks them.
 
-A file is written by `numpy.savez`, with the parameters of `from_arrays` as names, and optionally
-`bound`, the text of a risk bound. No code in it is run.
+A file is written by `numpy.savez`, with the parameters of `from_arrays` as names (`cost_fuel` for
+`costs["fuel"]`), and optionally `bound`, the text of a risk bound, and `constraints`, texts such as
+"fuel <= 5". No code in it is run.
 """
 
 from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -48,6 +49,8 @@ def from_arrays(
     discount: float = 1.0,
     action_labels: Sequence[str] | None = None,
     state_names: Sequence[Hashable] | None = None,
+    costs: Mapping[str, Any] | None = None,
+    events: Any = None,
 ) -> ArrayModel:
     """Return the model of some arrays.
 
@@ -71,6 +74,11 @@ def from_arrays(
         As in every model.
     action_labels, state_names
         The label of each action, and the name of each state; by default their numbers.
+    costs
+        By names, in the forms of rewards; an array [N] beside rows [N, 5].
+    events
+        The event of every transition, a text ("" for none): by its next state, an array [S], or
+        [A, S, S]; [N] beside rows.
 
     Examples
     --------
@@ -80,7 +88,17 @@ def from_arrays(
     >>> model.outcomes(0, 1)[1]
     Outcome(probability=0.1, reward=5.0, state=FAILURE, label=None)
     """
-    (state, action, target, probability, reward), states = _read_rows(transitions, rewards)
+    columns, states, shape = _read_rows(transitions, rewards)
+    state, action, target, probability, reward = columns
+    charged = {
+        name: _find_rewards(f"costs[{name!r}]", cost, shape, *columns[:3])
+        for name, cost in (costs or {}).items()
+    }
+    if events is not None:
+        places = _list_places(shape, *columns[:3])
+        if len(shape) > 1:
+            places = {(states,): target, shape: places[shape]}
+        events = _pick("events must be", np.asarray(events), places)
     if state_names is not None:
         if len(state_names) < states:
             raise OptionError(f"state_names must be {states} names, not {len(state_names)}")
@@ -101,11 +119,13 @@ def from_arrays(
         discount=discount,
         action_labels=action_labels,
         state_names=state_names,
+        costs={name: column[kept] for name, column in charged.items()},
+        events=None if events is None else events[kept],
     )
 
 
-def _read_rows(transitions: Any, rewards: Any) -> tuple[list[NDArray[Any]], int]:
-    """Return the columns of transitions in any form, and the number of states."""
+def _read_rows(transitions: Any, rewards: Any) -> tuple[list[NDArray[Any]], int, tuple[int, ...]]:
+    """Return the columns of transitions in any form, the number of states, and the shape."""
     if isinstance(transitions, list | tuple) and transitions and hasattr(transitions[0], "tocoo"):
         entries = [matrix.tocoo() for matrix in transitions]
         shapes = {matrix.shape for matrix in entries}
@@ -126,11 +146,13 @@ def _read_rows(transitions: Any, rewards: Any) -> tuple[list[NDArray[Any]], int]
             raise OptionError(f"{FORMS_OF_TRANSITIONS}, not of shape {list(shape)}")
         action, state, target = np.nonzero(array)  # also those that are negative or NaN
         probability = array[action, state, target]
-    reward = _find_rewards(rewards, shape, action, state, target)
-    return [state, action, target, probability, reward], shape[1]
+    reward = _find_rewards("rewards", rewards, shape, state, action, target)
+    return [state, action, target, probability, reward], shape[1], shape
 
 
-def _split_rows(array: NDArray[np.float64], rewards: Any) -> tuple[list[NDArray[Any]], int]:
+def _split_rows(
+    array: NDArray[np.float64], rewards: Any
+) -> tuple[list[NDArray[Any]], int, tuple[int, ...]]:
     numbers = np.nan_to_num(array[:, :3], nan=0.5, posinf=0.5, neginf=0.5).astype(np.int64)
     fine = (numbers == array[:, :3]) & (numbers >= (0, 0, FAILURE_TARGET))
     if not fine.all():
@@ -144,31 +166,34 @@ def _split_rows(array: NDArray[np.float64], rewards: Any) -> tuple[list[NDArray[
     state, action, target = numbers.T
     states = int(max(state.max(), target.max())) + 1
     check_numbers(states, int(action.max()) + 1, len(array))
-    return [state, action, target, array[:, 3], array[:, 4]], states
+    return [state, action, target, array[:, 3], array[:, 4]], states, (len(array),)
 
 
 def _find_rewards(
-    rewards: Any,
-    shape: tuple[int, ...],
-    action: NDArray[Any],
-    state: NDArray[Any],
-    target: NDArray[Any],
+    what: str, rewards: Any, shape: tuple[int, ...], *columns: NDArray[Any]
 ) -> NDArray[np.float64]:
     """Return the reward of each row."""
-    array = _to_floats("rewards", rewards)
-    actions, states, _ = shape
+    array = _to_floats(what, rewards)
     if array.ndim == 0:
-        return np.full(len(state), float(array))
-    places: dict[tuple[int, ...], Any] = {
-        (states,): state,
-        (states, actions): (state, action),
-        shape: (action, state, target),
-    }
+        return np.full(len(columns[0]), float(array))
+    return _pick(f"{what} must be one number, or", array, _list_places(shape, *columns))
+
+
+def _list_places(
+    shape: tuple[int, ...], state: NDArray[Any], action: NDArray[Any], target: NDArray[Any]
+) -> dict[tuple[int, ...], Any]:
+    """Return where each row is in an array of one of some shapes."""
+    if len(shape) == 1:
+        return {shape: slice(None)}
+    actions, states, _ = shape
+    return {(states,): state, (states, actions): (state, action), shape: (action, state, target)}
+
+
+def _pick(what: str, array: NDArray[Any], places: dict[tuple[int, ...], Any]) -> NDArray[Any]:
     if array.shape not in places:
-        raise OptionError(
-            f"rewards must be one number, or an array [{states}], [{states}, {actions}] or "
-            f"{list(shape)}, not of shape {list(array.shape)}"
-        )
+        *some, last = (str(list(shape)) for shape in places)
+        listed = f"{', '.join(some)} or {last}" if some else last
+        raise OptionError(f"{what} an array {listed}, not of shape {list(array.shape)}")
     return np.asarray(array[places[array.shape]])
 
 
@@ -208,8 +233,9 @@ def _to_floats(what: str, value: Any) -> NDArray[np.float64]:
 def find_maker(text: str) -> Maker:
     """Return the maker of the model of a file, whose arrays are its defaults."""
     values = _read_archive(text)
-    allowed = [*inspect.signature(from_arrays).parameters, "bound"]
-    require_known(f"{text}: ", "an array", values, allowed)
+    allowed = [*inspect.signature(from_arrays).parameters, "bound", "constraints"]
+    costs = {name: values.pop(name) for name in [*values] if name.startswith("cost_")}
+    require_known(f"{text}: ", "an array", values, [name for name in allowed if name != "costs"])
     if "transitions" not in values:
         raise OptionError(f"{text}: has no array 'transitions'")
     # Numbers and texts are stored as arrays of no dimension, and names as arrays of texts.
@@ -217,6 +243,8 @@ def find_maker(text: str) -> Maker:
         name: array.tolist() if array.ndim == 0 or array.dtype.kind == "U" else array
         for name, array in values.items()
     }
+    if costs:
+        defaults["costs"] = {name.removeprefix("cost_"): cost for name, cost in costs.items()}
     return make_from_file(text, partial(from_arrays, defaults.pop("transitions")), defaults)
 
 

@@ -9,6 +9,9 @@ Otherwise it is one of
     [5, 7]            the next state is one of these
     a function        of a `Transition`
 
+Costs and events are not in the table either. By names they are given as failures are: which steps
+have the event, and which cost 1; or a function returns the cost of a `Transition`.
+
 A step that terminates without failing is a safe end. If histories can also pass through its next
 state, the end is a separate state. The reward of a failing step counts.
 """
@@ -20,6 +23,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vulcan.errors import OptionError, PolicyError
 from vulcan.formats.arrays import read_start
@@ -45,6 +49,7 @@ class GymnasiumModel(ArrayModel):
     # By observation, the separate end states of observations that histories also pass through.
     ends: Mapping[int, int]
     _fails: Failure
+    _charge: Charge
 
     def __repr__(self) -> str:
         return f"{self.name}({self.states:,} states, horizon={self.horizon})"
@@ -74,7 +79,8 @@ class GymnasiumModel(ArrayModel):
             target = self.ends.get(step.next_state, step.next_state)
         outcomes = self.outcomes(state, action)
         for outcome, label in zip(outcomes, label_outcomes(outcomes), strict=True):
-            if outcome.state == target and outcome.reward == step.reward:
+            found = (outcome.state, outcome.reward, outcome.costs, outcome.event or "")
+            if found == (target, step.reward, *self._charge(step)):
                 return label
         return None
 
@@ -86,6 +92,8 @@ def from_gymnasium(
     horizon: int | None = None,
     discount: float = 1.0,
     start: Any = None,
+    costs: Mapping[str, Any] | None = None,
+    events: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> GymnasiumModel:
     """Return the model of a Gymnasium environment that has a transition table.
@@ -102,6 +110,8 @@ def from_gymnasium(
         As in every model.
     start
         A state, or the probability of each; by default that of the environment.
+    costs, events
+        What steps cost, and which have an event, by names; see the head of this module.
     options
         Options of an environment given by name, such as is_slippery=True.
     """
@@ -117,7 +127,9 @@ def from_gymnasium(
     if begins is None:
         raise OptionError(f"{type(inner).__name__} has no initial state distribution: give start")
     begins = read_start(begins, states)
-    ends, columns = _arrange(rows, failing, begins, states)
+    charge = _read_charges(costs or {}, events or {}, states)
+    charged = [charge(step) for step, _ in rows]
+    ends, columns, kept = _arrange(rows, failing, begins, states)
     if horizon is None:
         horizon = getattr(environment.spec, "max_episode_steps", None)
     if horizon is None:
@@ -129,10 +141,15 @@ def from_gymnasium(
         start=np.append(begins, np.zeros(len(ends))),
         discount=discount,
         action_labels=LABELS.get(type(inner).__name__),
+        costs={
+            name: np.array([dict(spent)[name] for spent, _ in charged])[kept]
+            for name in costs or {}
+        },
+        events=np.array([event for _, event in charged])[kept] if events else None,
     )
     model.name = type(inner).__name__ if environment.spec is None else environment.spec.id
     model.environment, model.observations = inner, states
-    model.ends, model._fails = ends, fails
+    model.ends, model._fails, model._charge = ends, fails, charge
     return model
 
 
@@ -190,8 +207,8 @@ def _read_table(environment: Any) -> tuple[list[tuple[Transition, Any]], int]:
 
 def _arrange(
     rows: Sequence[tuple[Transition, Any]], failing: Any, begins: Any, states: int
-) -> tuple[dict[int, int], list[Any]]:
-    """Return the separate end states, and the columns of an `ArrayModel`."""
+) -> tuple[dict[int, int], list[Any], NDArray[np.bool_]]:
+    """Return the separate end states, the columns of an `ArrayModel`, and which rows they have."""
     steps = np.array([step for step, _ in rows], float)
     state, action, target = steps[:, :3].T.astype(np.int64)
     terminated = steps[:, 4].astype(bool) & ~failing
@@ -208,7 +225,7 @@ def _arrange(
     target = np.where(terminated, number[target], target)
     target[failing] = FAILURE_TARGET
     columns = (state, action, target, np.array([chance for _, chance in rows]), steps[:, 3])
-    return ends, [column[kept] for column in columns]
+    return ends, [column[kept] for column in columns], kept
 
 
 class Transition(NamedTuple):
@@ -222,6 +239,7 @@ class Transition(NamedTuple):
 
 
 Failure = Callable[[Transition], bool]
+Charge = Callable[[Transition], tuple[Any, str]]  # costs as pairs, and the event; "" for none
 
 
 LABELS: Final = {
@@ -246,7 +264,23 @@ def _default_failure(inner: Any) -> Failure:
             raise OptionError(f"{name} has no default failure: give {FAILURES}")
 
 
-def _read_failure(failure: Any, states: int) -> Failure:
+def _read_charges(costs: Mapping[str, Any], events: Mapping[str, Any], states: int) -> Charge:
+    """Return a function that tells what a step costs, and its event."""
+    spends, happens = (
+        {name: _read_failure(given, states, repr(name)) for name, given in sorted(named.items())}
+        for named in (costs, events)
+    )
+
+    def charge(step: Transition) -> tuple[Any, str]:
+        found = [name for name, holds in happens.items() if holds(step)]
+        if len(found) > 1:
+            raise OptionError(f"an outcome has one event, not {' and '.join(found)}: {step}")
+        return tuple((name, float(cost(step))) for name, cost in spends.items()), "".join(found)
+
+    return charge
+
+
+def _read_failure(failure: Any, states: int, what: str = "failure") -> Failure:
     """Return a function that tells whether a step fails."""
     if callable(failure):
         return failure  # type: ignore[no-any-return]
@@ -259,7 +293,7 @@ def _read_failure(failure: Any, states: int) -> Failure:
             return lambda step: step.reward <= limit
         fatal = {int(state) for state in failure}
     except (TypeError, ValueError):
-        raise OptionError(f"failure must be {FAILURES}, not {shorten(failure)}") from None
+        raise OptionError(f"{what} must be {FAILURES}, not {shorten(failure)}") from None
     if unknown := sorted(state for state in fatal if not 0 <= state < states):
-        raise OptionError(f"failure has {unknown[0]}; states are 0 to {states - 1}")
+        raise OptionError(f"{what} has {unknown[0]}; states are 0 to {states - 1}")
     return lambda step: step.next_state in fatal

@@ -3,6 +3,7 @@
 A mission file gives what differs from the defaults of `Exploration`:
 
     bound = "(1 - exp(-0.4*x)) * (0.015 + 0.001*x)"    what `vulcan.parse` reads; may be omitted
+    constraints = ["risk ahead <= 0.05"]               further limits, as in `vulcan.Problem`
     horizon, degree, discount, first_sample, collision_reward
     map = "wide"                                       a map that has a name, or a table:
 
@@ -31,7 +32,7 @@ from typing import Any, Final, TypeVar
 from vulcan.domains.exploration import Exploration, Field, Map, Obstacle, Vehicle
 from vulcan.domains.treasure_grid import TreasureGrid
 from vulcan.errors import OptionError
-from vulcan.formats.registry import Maker, require_bound, require_known
+from vulcan.formats.registry import Maker, require_bound, require_constraints, require_known
 from vulcan.parameters import shorten
 from vulcan.runtime.files import read_text
 
@@ -47,9 +48,9 @@ def find_maker(text: str) -> Maker:
     """Return the maker of a mission, with the values in the file as defaults, and its bound."""
     if ".toml" not in (Path(text).suffix, Path(text.rpartition(":")[0]).suffix):
         return text, partial(TreasureGrid, map=_load_map(text)), None
-    mission, bound = load_mission(text)
+    mission, bound, *constraints = _load(text)
     values = {part.name: getattr(mission, part.name) for part in fields(mission)}
-    return text, partial(Exploration, **values), bound
+    return text, partial(Exploration, **values), bound, *constraints
 
 
 def _load_map(place: str) -> str:
@@ -77,6 +78,11 @@ def load_mission(path: str | os.PathLike[str]) -> tuple[Exploration, str | None]
 
     An `OptionError` names the file and the key, and says what is allowed.
     """
+    return _load(path)[:2]
+
+
+def _load(path: str | os.PathLike[str]) -> tuple[Exploration, str | None, *tuple[str, ...]]:
+    """Return the same, and the texts of the mission's constraints."""
     text = read_text(path)
     try:
         values = tomllib.loads(text)
@@ -85,13 +91,14 @@ def load_mission(path: str | os.PathLike[str]) -> tuple[Exploration, str | None]
     except RecursionError:
         raise OptionError(f"{path}: has too many arrays or tables inside each other") from None
     bound = require_bound(str(path), values.pop("bound", None))
+    constraints = require_constraints(str(path), values.pop("constraints", None))
     try:
         if isinstance(values.get("map"), dict):
             values["map"] = _read_map(values["map"])
         for name, kind in (("field", Field), ("vehicle", Vehicle)):
             if name in values:
                 values[name] = _make(f"[{name}]: ", kind, values[name])
-        return _make("", Exploration, values), bound
+        return _make("", Exploration, values), bound, *constraints
     except OptionError as error:
         raise OptionError(f"{path}: {error}") from None
 

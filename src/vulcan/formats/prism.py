@@ -6,7 +6,8 @@
 
 A file defines the transitions; failure and reward are given as parameters (see `from_prism`). A
 step earns the reward of the state that it leaves and that of its choice, as in `C<=horizon`: a
-failed state and the last state earn nothing. An absorbing state without reward is a safe terminal.
+failed state and the last state earn nothing; costs likewise. An absorbing state without reward or
+cost is a safe terminal.
 Choices keep the names of their actions; those without one have that of their module. Choices of one
 state that share a name get numbers.
 
@@ -56,6 +57,8 @@ def from_prism(
     failure: str = "failed",
     reward: str | Mapping[str, float] | float | None = None,
     goal: str | None = None,
+    costs: str = "",
+    events: str | Mapping[str, str] = "",
     discount: float = 1.0,
     **constants: bool | float,
 ) -> ArrayModel:
@@ -78,6 +81,11 @@ def from_prism(
         ``{"gold": 1, "time": -0.1}``. Or a number, the reward of reaching the goal.
     goal
         A label or an expression for the states in which the mission ends safely.
+    costs
+        The reward structures that are costs of the same names, with commas between them.
+    events
+        Labels, with commas between them: a step into such a state has the event of that name. Or
+        names with labels or expressions, ``{"late": "late & x < 3"}``.
     discount
         As in every model.
     constants
@@ -88,11 +96,16 @@ def from_prism(
     if not Path(path).is_file():
         raise OptionError(f"there is no file {path}")
     places = {"failure": str(failure)} | ({} if goal is None else {"goal": str(goal)})
+    spent = re.findall(r"[^,\s]+", str(costs))
+    if not isinstance(events, Mapping):
+        events = {name: name for name in re.findall(r"[^,\s]+", str(events))}
+    places |= {f"event {name}": str(text) for name, text in events.items()}
     with _name_file(path) as stormpy:
         program, built = _parse(stormpy, path)
         program = _instantiate(stormpy, program, constants)
         formulas = {
-            name: _parse_place(stormpy, program, built, name, text) for name, text in places.items()
+            name: _parse_place(stormpy, program, built, name.split()[0], text)
+            for name, text in places.items()
         }
         built = built or _build(stormpy, program, list(formulas.values()))
         kind, count = built.model_type.name, len(built.initial_states)
@@ -101,19 +114,25 @@ def from_prism(
             raise OptionError(f"this is a {kind}; a model for planning is one of {listed}")
         if count != 1:
             raise OptionError(f"there are {count} initial states; exactly one is allowed")
-        found = {name: np.zeros(built.nr_states, bool) for name in ("failure", "goal")}
+        found = {name: np.zeros(built.nr_states, bool) for name in ("failure", "goal", *places)}
         for name, formula in formulas.items():
             answer = stormpy.model_checking(built, formula)
             if not answer.is_qualitative:
                 allowed = "labels or Boolean expressions, not numbers"
                 raise OptionError(f"failure and goal must be {allowed}")
             found[name][list(answer.get_truth_values_vector())] = True
-            if found[name][built.initial_states[0]]:
+            if name in ("failure", "goal") and found[name][built.initial_states[0]]:
                 message = f"starts in a state of {name} {places[name]!r}: nothing is left to decide"
                 raise OptionError(message)
         fails, ends = found["failure"], found["goal"] & ~found["failure"]
-        step, bonus = _choose_rewards(built, reward, goal)
-        model = _make(program, built, fails, ends, step, bonus, horizon, discount)
+        step, bonus = _choose_rewards(built, reward, goal, spent)
+        entered = np.full(built.nr_states, "", object)
+        for name in events:
+            if (both := np.flatnonzero(found[f"event {name}"] & (entered != ""))).size:
+                pair = f"{entered[both[0]]!r} and {name!r}"
+                raise OptionError(f"an outcome has one event; {pair} are labels of one state")
+            entered[found[f"event {name}"]] = name
+        model = _make(program, built, fails, ends, step, bonus, horizon, discount, spent, entered)
     model.source = Path(path).name
     return model
 
@@ -234,24 +253,26 @@ def _describe(path: str, message: str) -> str:
     return f"{path}, line {line}, column {column}: {what.strip()}" + (f"\n  {text}" if text else "")
 
 
-def _choose_rewards(built: Any, reward: Any, goal: str | None) -> tuple[Mapping[str, float], float]:
+def _choose_rewards(
+    built: Any, reward: Any, goal: str | None, costs: Sequence[str]
+) -> tuple[Mapping[str, float], float]:
     """Return the weights of reward structures, and the reward of reaching the goal."""
-    known = sorted(built.reward_models)
+    known, bonus = sorted(built.reward_models), 0.0
     listed = f"reward structures are {', '.join(map(repr, known)) or 'none'}"
     if isinstance(reward, int | float) and not isinstance(reward, bool):
         if goal is None:
             raise OptionError(f"reward {reward!r} is for reaching a goal: give goal")
-        return {}, float(reward)
+        reward, bonus = {}, float(reward)
     if reward is None:
         if len(known) != 1:
             raise OptionError(f"give reward; {listed}")
         reward = known[0]
     weights = reward if isinstance(reward, Mapping) else {str(reward): 1.0}
-    for name in weights:
+    for name in (*weights, *costs):
         if name not in known:
             hint = suggest(name, known)
             raise OptionError(f"there is no reward structure {name!r}{hint}; {listed}")
-    return weights, 0.0
+    return weights, bonus
 
 
 def _make(
@@ -263,29 +284,34 @@ def _make(
     bonus: float,
     horizon: int,
     discount: float,
+    costs: Sequence[str],
+    entered: NDArray[Any],
 ) -> ArrayModel:
-    """Return the model; failures, goals and absorbing states without reward have no actions."""
+    """Return the model; failures, goals and idle absorbing states have no actions."""
     matrix = built.transition_matrix
     begins = [matrix.get_row_group_start(state) for state in range(built.nr_states)]
     choice_state = np.repeat(np.arange(built.nr_states), np.diff([*begins, matrix.nr_rows]))
     action, labels = _number_actions(
         choice_state.tolist(), _name_choices(program, built), hasattr(program, "modules")
     )
-    earned = np.zeros(len(choice_state))
-    for name, weight in weights.items():
+    earned, spent = np.zeros(len(choice_state)), dict.fromkeys(costs, np.zeros(0))
+    for name in dict.fromkeys((*weights, *costs)):
         rewards, total = built.reward_models[name], np.zeros(len(choice_state))
         if rewards.has_state_rewards:
             total += np.array(rewards.state_rewards)[choice_state]
         if rewards.has_state_action_rewards:
             total += np.array(rewards.state_action_rewards)
-        earned += weight * total
+        earned += weights.get(name, 0.0) * total
+        if name in spent:
+            spent[name] = total
     choice = np.repeat(
         np.arange(matrix.nr_rows), [len(matrix.get_row(row)) for row in range(matrix.nr_rows)]
     )
     entries = [(entry.column, entry.value) for entry in matrix]
     target, probability = (np.array(column) for column in zip(*entries, strict=True))
     state, reward = choice_state[choice], earned[choice] + bonus * ends[target]
-    moves = (target != state) | (earned[choice] != 0)
+    paid = np.any([earned, *spent.values()], axis=0)
+    moves = (target != state) | paid[choice]
     stuck = np.bincount(state, moves, len(fails)) == 0
     kept = ~(fails | ends | stuck)[state]
     if not kept.any():
@@ -301,6 +327,8 @@ def _make(
         discount=discount,
         action_names=labels,
         state_names=_name_states(built, program),
+        costs={name: total[choice][kept] for name, total in spent.items()},
+        events=entered[target][kept] if any(entered) else None,
     )
 
 

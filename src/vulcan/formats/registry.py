@@ -34,6 +34,7 @@ from types import ModuleType
 from typing import Any, Final, NamedTuple, TypeVar
 
 from vulcan.bounds.parse import parse
+from vulcan.constraints import read_constraints
 from vulcan.domains import DOMAINS
 from vulcan.errors import BoundError, OptionError, VulcanError
 from vulcan.model.arrays import ArrayModel
@@ -62,16 +63,21 @@ FORMS: Final = {
 }
 
 
-Maker = tuple[str, Callable[..., Any], str | None]
+Maker = tuple[str, Callable[..., Any], str | None, *tuple[str, ...]]
 """A name for messages, the class or function that makes a model, whose parameters are those of the
-model, and the text of the model's own risk bound."""
+model, the text of the model's own risk bound, and those of its constraints."""
 
 
-class OpenedModel(NamedTuple):
-    """A model, and the text of its own risk bound; None without one."""
+class OpenedModel(NamedTuple("_Opened", [("model", Any), ("bound", str | None)])):
+    """A model, and the text of its own risk bound; None without one.
 
-    model: Any
-    bound: str | None
+    Attributes
+    ----------
+    constraints
+        The texts of its own constraints, as `vulcan.Problem` takes them.
+    """
+
+    constraints: tuple[str, ...] = ()
 
 
 def open_model(text: str, settings: Sequence[str] = ()) -> OpenedModel:
@@ -86,10 +92,12 @@ def open_model(text: str, settings: Sequence[str] = ()) -> OpenedModel:
         Strings `name=value`, the values Python literals or any other text.
     """
     values = read_settings(settings)
-    name, make, bound = find_format(text).find_maker(text)
+    name, make, bound, *constraints = find_format(text).find_maker(text)
     _check_parameters(name, make, values)
     try:
-        return OpenedModel(make(**values), bound)
+        opened = OpenedModel(make(**values), bound)
+        opened.constraints = tuple(constraints)
+        return opened
     except VulcanError:
         raise
     except Exception as error:
@@ -186,6 +194,14 @@ def require_bound(path: str, bound: Any) -> str | None:
     return bound
 
 
+def require_constraints(path: str, given: Any) -> tuple[str, ...]:
+    """Return the texts of a file's constraints, or raise an error."""
+    try:
+        return () if given is None else tuple(c.text or "" for c in read_constraints(given))
+    except VulcanError as error:
+        raise OptionError(f"{path}: constraints: {error}") from None
+
+
 def require_known(place: str, what: str, given: Iterable[str], known: Collection[str]) -> None:
     """Refuse a name that a file may not have."""
     for name in given:
@@ -195,8 +211,9 @@ def require_known(place: str, what: str, given: Iterable[str], known: Collection
 
 
 def make_from_file(path: str, function: Callable[..., ArrayModel], values: dict[str, Any]) -> Maker:
-    """Return the maker of a file's model; the values are defaults, beside the text of its bound."""
+    """Return the maker of a file's model; the values are defaults, beside bound and constraints."""
     bound = require_bound(path, values.pop("bound", None))
+    constraints = require_constraints(path, values.pop("constraints", None))
     create = partial(function, **values)
 
     def make(**settings: Any) -> ArrayModel:
@@ -208,7 +225,7 @@ def make_from_file(path: str, function: Callable[..., ArrayModel], values: dict[
         return model
 
     make.__signature__ = inspect.signature(create)  # type: ignore[attr-defined]
-    return path, make, bound
+    return path, make, bound, *constraints
 
 
 Loaded = TypeVar("Loaded")

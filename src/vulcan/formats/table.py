@@ -2,7 +2,9 @@
 
     {state: {action: [(probability, next state, reward), ...], ...}, ...}
 
-The next state of a failure is `FAILURE`; a reward of 0 may be omitted. Every state is a key of the
+The next state of a failure is `FAILURE`; a reward of 0 may be omitted. After the reward an outcome
+may have an object with what it costs, and its event: `{"costs": {"fuel": 2}, "event": "late"}`.
+Every state is a key of the
 dictionary, safe terminals with an empty dictionary, so that a misspelt name is an error. In a file
 the dictionary is one of several keys:
 
@@ -13,8 +15,8 @@ the dictionary is one of several keys:
                 "island": {}}}
 
 `start` (a state, or an object with the probability of each; the first state by default),
-`discount` and `bound`, the text of a risk bound, are optional, and so is `horizon` if it is given
-with --set.
+`discount`, `bound`, the text of a risk bound, and `constraints`, texts such as "fuel <= 5", are
+optional, and so is `horizon` if it is given with --set.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from vulcan.errors import ModelError, OptionError
 from vulcan.formats.registry import Maker, make_from_file, require_known
 from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
 from vulcan.model.interface import FAILURE
-from vulcan.model.rules import Rule, Violation, read_number
+from vulcan.model.rules import Rule, Violation, read_costs, read_number
 from vulcan.parameters import shorten, suggest
 from vulcan.runtime.files import read_text
 
@@ -84,8 +86,13 @@ def from_table(
                 rows.append((states[state], number, *outcome))
     if not rows:
         raise OptionError("the table has no decisions: no state has an action")
+    *columns, charges = zip(*rows, strict=True)
+    names = {name for charged in charges for name in charged.get("costs", {})}
+    events = [charged.get("event") for charged in charges]
     return ArrayModel(
-        *zip(*rows, strict=True),
+        *columns,
+        costs={name: [row.get("costs", {}).get(name, 0.0) for row in charges] for name in names},
+        events=events if any(events) else None,
         horizon=horizon,
         start=_read_start(start, states),
         discount=discount,
@@ -96,24 +103,30 @@ def from_table(
 
 def _read_outcomes(
     state: Any, action: Any, outcomes: Any, states: Mapping[Any, int]
-) -> Iterator[tuple[int, Any, Any]]:
-    """Yield the target, probability and reward of each outcome of an action."""
+) -> Iterator[tuple[int, Any, Any, Any]]:
+    """Yield the target, probability, reward and charges of each outcome of an action."""
     if isinstance(outcomes, str | Mapping) or not isinstance(outcomes, Sequence) or not outcomes:
         message = f"an action has a list of outcomes, not {shorten(outcomes)}"
         raise _refuse(Rule.OUTCOMES_LISTED, message, state, action)
     for place, outcome in enumerate(outcomes):
         listed = isinstance(outcome, Sequence) and not isinstance(outcome, str)
-        if not listed or len(outcome) not in (2, 3) or None in map(read_number, outcome[::2]):
+        if not listed or len(outcome) not in (2, 3, 4) or None in map(read_number, outcome[:3:2]):
             form = "(probability, next state) or (probability, next state, reward)"
             message = f"outcome {place} must be {form}, not {shorten(outcome)}"
             raise _refuse(Rule.OUTCOMES_TYPED, message, state, action)
+        charges = outcome[3] if len(outcome) == 4 else {}
+        known = isinstance(charges, Mapping) and {"costs", "event"}.issuperset(charges)
+        if not known or read_costs(charges.get("costs", {})) is None:
+            form = '{"costs": {"fuel": 2}, "event": "late"}, or one of these'
+            message = f"outcome {place} must end with {form}, not {shorten(charges)}"
+            raise _refuse(Rule.COSTS, message, state, action)
         chance, target, reward = (*outcome, 0.0)[:3]
         fails = isinstance(target, Hashable) and target in FAILURES
         try:
             number = FAILURE_TARGET if fails else _find(f"outcome {place} leads to", target, states)
         except OptionError as error:
             raise _refuse(Rule.STATES, str(error), state, action) from None
-        yield number, chance, reward
+        yield number, chance, reward, charges
 
 
 def _read_start(start: Any, states: Mapping[Any, int]) -> Any:
@@ -142,7 +155,7 @@ def _refuse(rule: Rule, message: str, state: Any, action: Any = None) -> ModelEr
     return ModelError(Violation(rule, message, state, action))
 
 
-KEYS: Final = ("states", "horizon", "start", "discount", "bound")
+KEYS: Final = ("states", "horizon", "start", "discount", "bound", "constraints")
 
 
 def find_maker(text: str) -> Maker:

@@ -37,7 +37,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.constraints import Constraint, charge
+from vulcan.constraints import Constraint, Cost, Risk, charge
 from vulcan.errors import CheckpointError, OptionError
 from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
 from vulcan.model.compiled import ANSWER
@@ -458,9 +458,10 @@ class StateGraph(Graph):
             self._new_reached += [FAILURE_STATE] * (len(numbers) - safe)
             self._action_labels.append(label)
             given = [outcome.label for outcome in outcomes]
-            if self._constraints:
+            if None in given and any(o.costs or o.event is not None for o in outcomes):
                 # Rows do not have the costs and events that labels may depend on.
                 given = list(label_outcomes(outcomes))
+            if self._constraints:
                 self._new_charges.append((self._charge(outcomes),))
             self._outcome_labels += given
         self.expanded.append(state)
@@ -533,26 +534,40 @@ class StateGraph(Graph):
         first, count = self.actions.array[["first_outcome", "outcome_count"]][row].item()
         states = self.outcomes.array["state"][first : first + count].tolist()
         rewards = self.outcomes.array["reward"][first : first + count].tolist()
-        given = self._outcome_labels[first : first + count] or [None] * count
         return [
-            Outcome(0, reward, FAILURE if s == FAILURE_STATE else self.state_object(s), label)
-            for s, reward, label in zip(states, rewards, given, strict=True)
+            Outcome(0, reward, FAILURE if s == FAILURE_STATE else self.state_object(s), **others)
+            for s, reward, others in zip(
+                states, rewards, self._list_others(first, count), strict=True
+            )
         ]
+
+    def _list_others(self, first: int, count: int) -> list[dict[str, Any]]:
+        """Return what labels depend on beside states and rewards, as an `Outcome` takes it."""
+        return [{"label": label} for label in self._outcome_labels[first : first + count]]
 
 
 def open_graph(
     reader: ModelReader, credit: Credit | None = None, constraints: Sequence[Constraint] = ()
 ) -> StateGraph:
     """Return the state graph of a model: complete for an `ArrayModel`, else empty."""
-    whole = isinstance(reader.model, ArrayModel) and credit is None and not constraints
-    return ArrayGraph(reader) if whole else StateGraph(reader, credit, constraints)
+    model = reader.model
+    whole = isinstance(model, ArrayModel) and credit is None
+    if whole and reader.events and model.event is not None:
+        # Where a mission goes on, states know which events have happened.
+        whole = reader.events.isdisjoint(model.event[model.target != FAILURE_TARGET].tolist())
+    return (ArrayGraph if whole else StateGraph)(reader, credit, constraints)
 
 
 class ArrayGraph(StateGraph):
     """The complete graph of an `ArrayModel`."""
 
-    def __init__(self, reader: ModelReader) -> None:
-        super().__init__(reader)
+    def __init__(
+        self,
+        reader: ModelReader,
+        credit: Credit | None = None,
+        constraints: Sequence[Constraint] = (),
+    ) -> None:
+        super().__init__(reader, credit, constraints)
         self._model: ArrayModel = reader.model
         # Rows of states and actions before the model's: one of each if the start is drawn.
         self._drawn = int(len(self._model.start) > 1)
@@ -615,6 +630,18 @@ class ArrayGraph(StateGraph):
         rows["open_count"] = add(goes_on.astype(np.int64))
         rows["number"][self._drawn :] = model.number
         rows["number"][: self._drawn] = len(model.action_labels)
+        means = self.charges.extend(len(rows))["mean"]
+        for k, constraint in enumerate(self._constraints):
+            own: Any = np.zeros(len(model.target))
+            if isinstance(constraint, Cost):
+                own = model.costs.get(constraint.name, own)
+            elif isinstance(constraint, Risk) and model.event is not None:
+                own = model.event == constraint.event
+            means[:, k] = add(probability * np.append(np.zeros(len(drawn)), own))
+
+    def _list_others(self, first: int, count: int) -> list[dict[str, Any]]:
+        begin = first - self._drawn * len(self._model.start)
+        return [{}] * count if begin < 0 else self._model.list_charges(begin, begin + count)
 
     def _name_action(self, row: int) -> str:
         if row < self._drawn:

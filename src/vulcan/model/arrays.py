@@ -5,10 +5,12 @@
     target       the state that the outcome leads to, or -1 for a failure
     probability  the probability of the outcome
     reward       its reward
+    costs        by name, its costs
+    events       its event, a text; "" for none
 
 State graphs take the arrays over without evaluating the model row by row. A state without rows is a
-safe terminal. An observer can't distinguish rows of one action with the same target and the same
-reward; they are added up. As a model, it represents states and actions by their numbers, or by
+safe terminal. An observer can't distinguish rows of one action with the same target, reward, costs
+and event; they are added up. As a model, it represents states and actions by their numbers, or by
 `state_names` and `action_names`.
 """
 
@@ -16,7 +18,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -24,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vulcan.errors import ModelError
-from vulcan.model.interface import Outcome, Start, stable_text
+from vulcan.model.interface import FAILURE, Outcome, Start, stable_text
 from vulcan.model.rules import Rule, Violation, refuse_small
 from vulcan.numerics import LARGEST_REWARD, SMALLEST_PROBABILITY, SUM_TOLERANCE
 from vulcan.parameters import shorten
@@ -62,6 +64,8 @@ class ArrayModel:
         The label of each action; by default its number, or the text of its name.
     state_names, action_names
         A hashable object for each state and each action, instead of its number.
+    costs, events
+        Costs and event of each row; see the head of this module. A cost may be one number for all.
 
     Attributes
     ----------
@@ -72,8 +76,8 @@ class ArrayModel:
     first_action, first_row
         The actions of state s are first_action[s] to first_action[s + 1] - 1, in the order of their
         numbers, and the rows of action k are first_row[k] to first_row[k + 1] - 1, safe ones first.
-    number, target, probability, reward
-        The number of each action, and the rows in that order.
+    number, target, probability, reward, costs, event
+        The number of each action, and the rows in that order; `event` may be None.
     source
         The name of the file that it was read from; None without one.
 
@@ -108,16 +112,24 @@ class ArrayModel:
         action_labels: Sequence[str] | None = None,
         state_names: Sequence[Hashable] | None = None,
         action_names: Sequence[Hashable] | None = None,
+        costs: Mapping[str, ArrayLike] | None = None,
+        events: ArrayLike | None = None,
     ) -> None:
         self.horizon, self.discount = horizon, discount
-        rows = {
+        rows: dict[str, NDArray[Any]] = {
             "state": _to_numbers("state", state),
             "action": _to_numbers("action", action),
             "target": _to_numbers("target", target),
             "probability": _to_floats("probability", probability),
             "reward": _to_floats("reward", reward),
         }
-        rows["reward"] = np.broadcast_to(rows["reward"], rows["state"].shape)
+        for name, cost in _read_costs(costs).items():
+            rows[f"cost {name}"] = _to_floats(f"cost {name}", cost)
+        for name in [*rows][4:]:
+            if rows[name].ndim == 0:
+                rows[name] = np.broadcast_to(rows[name], rows["state"].shape)
+        if events is not None:
+            rows["event"] = _read_events(events)
         self._state_names = None if state_names is None else tuple(state_names)
         self._action_names = None if action_names is None else tuple(action_names)
         self._check_rows(rows, probability)
@@ -146,7 +158,8 @@ class ArrayModel:
         counts = np.bincount(rows["state"][begins], minlength=self.states)
         self.first_action = np.concatenate(([0], np.cumsum(counts)))
         self.target, self.probability = rows["target"].astype(np.int32), rows["probability"]
-        self.reward = rows["reward"]
+        self.reward, self.event = rows["reward"], rows.get("event")
+        self.costs = {name[5:]: rows[name] for name in rows if name.startswith("cost ")}
         self.action_labels = self._label_actions(action_labels)
 
     def __repr__(self) -> str:
@@ -167,13 +180,16 @@ class ArrayModel:
             if (wrong := np.flatnonzero(rows[name] < least)).size:
                 message = f"{name} of row {wrong[0]} must be at least {least}"
                 raise _refuse(Rule.STATES, f"{message}, not {rows[name][wrong[0]]}")
-        chance, reward = rows["probability"], rows["reward"]
+        chance, costs = rows["probability"], [name for name in rows if name.startswith("cost ")]
         between = (chance >= 0) & (chance <= 1)
         small, limit = f"0 or at least {SMALLEST_PROBABILITY:g}", f"at most {LARGEST_REWARD:g}"
         for rule, name, values, allowed, fine in (
             (Rule.PROBABILITIES, "probability", given, "from 0 to 1", between),
             (Rule.PROBABILITIES, "probability", given, small, ~_find_small(given, chance)),
-            (Rule.REWARDS, "reward", reward, limit, np.abs(reward) <= LARGEST_REWARD),
+            *(
+                (rule, name, rows[name], limit, np.abs(rows[name]) <= LARGEST_REWARD)
+                for name, rule in [("reward", Rule.REWARDS), *((c, Rule.COSTS) for c in costs)]
+            ),
         ):
             if not fine.all():
                 row = int(np.argmin(fine))
@@ -201,6 +217,8 @@ class ArrayModel:
         for array in (self.first_row, self.number, self.first_action, self.target):
             digest.update(np.ascontiguousarray(array, np.int64).tobytes())
         digest.update(self.probability.tobytes() + self.reward.tobytes())
+        for name, column in (*self.costs.items(), ("event", self.event)):
+            digest.update(b"" if column is None else name.encode() + column.tobytes())
         return digest.hexdigest()
 
     def begin_at(self, start: Any, horizon: int) -> ArrayModel:
@@ -247,14 +265,27 @@ class ArrayModel:
         first, end = self.first_action[place : place + 2].tolist()
         row = first + int(np.searchsorted(self.number[first:end], self._find_action(action)))
         begin, stop = self.first_row[row : row + 2].tolist()
+        charged = self.list_charges(begin, stop)
         return [
-            Outcome.failure(p, r) if s == FAILURE_TARGET else Outcome(p, r, self.state_name(s))
-            for p, r, s in zip(
+            Outcome(p, r, FAILURE if s == FAILURE_TARGET else self.state_name(s), **charges)
+            for p, r, s, charges in zip(
                 self.probability[begin:stop].tolist(),
                 self.reward[begin:stop].tolist(),
                 self.target[begin:stop].tolist(),
+                charged,
                 strict=True,
             )
+        ]
+
+    def list_charges(self, begin: int, stop: int) -> list[dict[str, Any]]:
+        """Return costs and event of some rows, as an `Outcome` takes them."""
+        if not self.costs and self.event is None:
+            return [{}] * (stop - begin)
+        costs = [cost[begin:stop].tolist() for cost in self.costs.values()]
+        events = [""] * (stop - begin) if self.event is None else self.event[begin:stop].tolist()
+        return [
+            {"costs": tuple(zip(self.costs, row, strict=True)), "event": event or None}
+            for event, *row in zip(events, *costs, strict=True)
         ]
 
     @cached_property
@@ -333,13 +364,30 @@ def _find_small(given: ArrayLike, chances: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray((np.asarray(given) != 0) & (chances < SMALLEST_PROBABILITY))
 
 
+def _read_costs(given: Any) -> Mapping[str, ArrayLike]:
+    costs = {} if given is None else given
+    if not isinstance(costs, Mapping) or not all(isinstance(name, str) for name in costs):
+        message = f"costs must be a dictionary of names and arrays, not {shorten(given)}"
+        raise _refuse(Rule.COSTS, message)
+    return dict(sorted(costs.items()))
+
+
+def _read_events(given: Any) -> NDArray[np.str_]:
+    texts = ["" if event is None else event for event in given] if np.ndim(given) else [given]
+    if not all(isinstance(text, str) for text in texts):
+        message = f'events must be texts, "" for none, not {shorten(given)}'
+        raise _refuse(Rule.EVENTS, message)
+    return np.array(texts, str)
+
+
 def _add_up_equal(rows: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Return the rows sorted by state, action, safety and target, equal ones added up."""
     fails = rows["target"] == FAILURE_TARGET
-    keys = [rows["state"], rows["action"], fails, rows["target"], rows["reward"]]
+    same = [name for name in rows if name != "probability"]
+    keys = [rows["state"], rows["action"], fails, *(rows[name] for name in same[2:])]
     order = np.lexsort(keys[::-1])
     rows = {name: column[order] for name, column in rows.items()}
-    begins = _find_begins(rows, "state", "action", "target", "reward")
+    begins = _find_begins(rows, *same)
     sums = np.add.reduceat(rows["probability"], begins)
     return {name: column[begins] for name, column in rows.items()} | {"probability": sums}
 

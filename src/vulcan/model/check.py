@@ -105,6 +105,8 @@ class ModelReport:
     reward_range
         The smallest and largest reward of an outcome; None if there is none. Like the next, it
         covers the lists of outcomes that break no rule.
+    costs, events
+        The smallest and largest of each cost by its name, and the names of events, of the same.
     largest_immediate_risk
         The largest probability that an action fails immediately.
     levels
@@ -128,6 +130,8 @@ class ModelReport:
     evaluations: int = 0
     outcomes: int = 0
     reward_range: tuple[float, float] | None = None
+    costs: dict[str, tuple[float, float]] = field(default_factory=dict)
+    events: set[str] = field(default_factory=set)
     largest_immediate_risk: float = 0.0
     levels: int = 0
     finished: bool = False
@@ -156,6 +160,8 @@ class ModelReport:
             ("merged", f"{self.first_merged}{more}" if self.merged else ""),
             ("duplicates", beside if self.duplicates else ""),
             ("rewards", f"{low:.6g} to {high:.6g}" if self.reward_range else "none"),
+            ("costs", ", ".join(f"{n} {a:.6g} to {b:.6g}" for n, (a, b) in self.costs.items())),
+            ("events", ", ".join(sorted(self.events))),
             ("largest risk", f"{self.largest_immediate_risk:.6g} of a single action"),
             ("levels", f"{_count(self.levels, 'decision')} in the longest history"),
         ]
@@ -322,6 +328,10 @@ class _CheckWalk(ModelCalls):
             rewards = [*(report.reward_range or ()), *(float(one.reward) for one in counted)]
             report.reward_range = (min(rewards), max(rewards))
             risk = math.fsum(outcome.probability for outcome in counted if outcome.fails)
+            for name, cost in ((n, float(cost)) for one in counted for n, cost in one.costs):
+                low, high = report.costs.get(name, (cost, cost))
+                report.costs[name] = (min(low, cost), max(high, cost))
+            report.events |= {one.event for one in counted if one.event is not None}
             report.largest_immediate_risk = max(report.largest_immediate_risk, risk)
 
     # Without an action, these evaluate the actions of a state; with one, its outcomes.

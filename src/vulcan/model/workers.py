@@ -31,10 +31,12 @@ class WorkerReader(ModelReader):
     The model, its states and its actions must be picklable.
     """
 
-    def __init__(self, model: Any, executor: Executor) -> None:
-        super().__init__(model)
+    def __init__(
+        self, model: Any, executor: Executor, events: frozenset[str] = frozenset()
+    ) -> None:
+        super().__init__(model, events)
         self._workers = executor.workers
-        self._pool = WorkerPool(executor, _open_reader, forget_compiled(model))
+        self._pool = WorkerPool(executor, _open_reader, forget_compiled(model), events)
 
     def __enter__(self) -> Self:
         return self
@@ -73,6 +75,6 @@ class WorkerReader(ModelReader):
         return [outcomes for some in answers for outcomes in some]
 
 
-def _open_reader(channel: Channel, model: Any) -> ModelReader:
+def _open_reader(channel: Channel, model: Any, events: frozenset[str]) -> ModelReader:
     """Return the object in a worker."""
-    return ModelReader(model)
+    return ModelReader(model, events)

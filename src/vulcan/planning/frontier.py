@@ -60,7 +60,7 @@ from vulcan.planning.result import Result
 from vulcan.planning.solve import read_solver
 from vulcan.planning.sweep import ResultRow, describe_error, open_sweep
 from vulcan.policy.policy import AnyPolicy, RandomisedPolicy
-from vulcan.problem import Problem
+from vulcan.problem import Problem, require_problem
 from vulcan.runtime.formatting import (
     MISSING,
     TextTable,
@@ -514,6 +514,7 @@ def trace_frontier(
     if scaled and levels is not None:
         raise OptionError("levels or scales, not both: a bound is constant, or scaled")
     own = problem if isinstance(problem, Problem) else Problem(problem, Constant(1.0))
+    require_problem(own, "trace_frontier")
     limits = Limits.combine(limits, time_limit=time_limit, samples=samples, gap=gap)
     solver = read_solver(solver, limits)
     if isinstance(solver, Automatic) and limits == Limits():

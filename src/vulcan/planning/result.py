@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from vulcan.certificate.certify import describe_certificate, judge_certificate
+from vulcan.certificate.certify import describe_certificate, judge_certificate, list_excesses
 from vulcan.errors import PolicyError
 from vulcan.model.interface import describe_model
 from vulcan.numerics import EXACT_GAP
@@ -96,6 +96,8 @@ class Result(Finding):
             return self.explanation
         if certificate.undecided:
             return f"{self.explanation}; rounding leaves open whether its risk is allowed"
+        if certificate.risk_verdict and not certificate.passes:
+            return f"{self.explanation}; {', and '.join(list_excesses(certificate))}"
         if not certificate.passes:
             risk, allowed = float(certificate.risk), float(certificate.allowed)
             return f"{self.explanation}; it risks {risk:.4g} where {allowed:.4g} is allowed"

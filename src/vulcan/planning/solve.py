@@ -207,7 +207,8 @@ def _open_reader(
     from vulcan.model.workers import WorkerReader
 
     alone = options.graph is not None or options.executor.in_process or solver.spreads(reader)
-    return nullcontext(reader) if alone else WorkerReader(reader.model, options.executor)
+    workers = (reader.model, options.executor, reader.events)
+    return nullcontext(reader) if alone else WorkerReader(*workers)
 
 
 def _certify(problem: Problem, finding: Finding, monitor: Monitor) -> Finding:

@@ -70,7 +70,8 @@ class Searcher:
         if not self._unrolled:
             with suppress(ModelError, KeyboardInterrupt):  # the search itself will raise them
                 self._unroll(limits)
-        problem = Problem(self._problem.model, bound)
+        constraints = self._problem.constraints
+        problem = Problem(self._problem.model, bound, constraints=constraints)
         result = self._solve(problem, solver, limits, options)
         if self._graph is not None and result.upper_bound is None and not _was_requested(result):
             found = self.bound(limits, problem)

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.constraints import Constraint, charge
+from vulcan.constraints import Constraint, charge, list_quantities
 from vulcan.errors import MismatchError
 from vulcan.model.interface import FAILURE, Outcome, Start, stable_text
 from vulcan.model.reader import ModelReader, fit_labels, label_outcomes
@@ -262,6 +262,7 @@ class Evaluations:
         self._exact: tuple[dict[int, Number], dict[int, Number]] = {}, {}
         self._constraints = constraints
         self._charges: list[list[Number]] = [[] for _ in constraints]
+        self.quantities: set[str] = set()  # that constraints could limit, if there are any
         if not all(member.action for member in self.members):
             self.check.require_end(reader.root, 0)
 
@@ -356,6 +357,7 @@ class Evaluations:
             self._arrival.append(NONE if state is FAILURE else self._number(state))
             for constraint, charges in zip(self._constraints, self._charges, strict=True):
                 charges.append(charge(constraint, outcome))
+                self.quantities.update(list_quantities(outcome))
         self._first.append(len(self._label))
         return self.count - 1
 

@@ -248,9 +248,9 @@ class LocalVulcan(Solver):
     def from_options(cls, given: Mapping[str, Any], limits: Limits) -> LocalVulcan:
         tuning = dict(given)
         if tuning.pop("paper", False):
-            for name in ("constraint", "credit", "complete"):
+            for name in ("local_test", "credit", "complete"):
                 if name in tuning:
-                    raise OptionError(f"--paper has its own --{name}; omit that")
+                    raise OptionError(f"--paper has its own --{name.replace('_', '-')}; omit that")
             return cls.paper(**tuning)
         return cls(constraint=make_constraint(tuning), **tuning)
 

@@ -106,7 +106,7 @@ class SequenceConstraint(LocalConstraint):
 
 
 CONSTRAINT: Final = Option(
-    "constraint",
+    "local_test",
     str,
     "The local constraint: B, the survival form, or A, the paper's.",
     default="B",
@@ -123,13 +123,11 @@ CREDIT: Final = Option(
 
 def make_constraint(given: dict[str, Any]) -> LocalConstraint:
     """Return the constraint that options of the command line describe, taking them out of these."""
-    letter, credit = given.pop("constraint", None), given.pop("credit", None)
+    letter, credit = given.pop("local_test", None), given.pop("credit", None)
     if letter == "A":
         return SequenceConstraint(credit or "expected")
     if credit is not None:
-        raise OptionError(
-            "--credit belongs to --constraint A; constraint B has a credit of its own"
-        )
+        raise OptionError("--credit belongs to --local-test A; test B has a credit of its own")
     return SurvivalConstraint()
 
 
