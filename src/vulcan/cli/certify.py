@@ -145,6 +145,8 @@ def _show_verification(problem: Problem, verification: Verification, as_json: bo
         ours, theirs = float(getattr(certificate, name)), getattr(verification, name)
         if name != "frontier" or not certificate.complete:
             rows.append((name, f"{theirs:.12g}  certificate {ours:.12g}"))
+    for each, theirs in zip(certificate.constraints, verification.constraints, strict=True):
+        rows.append((each.quantity, f"{theirs:.12g}  certificate {float(each.value):.12g}"))
     chain = f"{verification.states:,} states, {verification.transitions:,} transitions"
     sentence = f"{verification.tool} and the certificate {size}"
     output.show_answer(verdict, style, sentence, [*rows, ("Markov chain", chain)])

@@ -383,22 +383,20 @@ def _add_up_charges(
         return [Sum(0.0, 0.0)] * len(constraints)
     chain, _ = follow_policy(policy, reader, constraints=constraints)
     once = [not isinstance(constraint, Cost) for constraint in constraints]
-    weights = [w for w, member in zip(policy.weights, policy.members, strict=True) if len(member)]
-    return [add_up_charge(chain, weights, column, flag) for column, flag in enumerate(once)]
+    return [add_up_charge(chain, policy.weights, k, flag) for k, flag in enumerate(once)]
 
 
 def _open_accounts(
     constraints: Sequence[Constraint], whole: AnyPolicy, reader: ModelReader, reward: float
 ) -> tuple[tuple[Constraint, Account], ...]:
     """Return the account of each further constraint at the start of a plan."""
-    accounts = []
     charged = _add_up_charges(whole, reader, constraints)
-    for constraint, (value, error) in zip(constraints, charged, strict=True):
-        account = open_account(constraint.bound, Worth(reward, float(value) + float(error)))
-        if isinstance(constraint, RiskAhead):  # charged at the histories that were passed
-            account = Account(math.inf, 0.0, 0.0)
-        accounts.append((constraint, account))
-    return tuple(accounts)
+    return tuple(
+        (constraint, Account(math.inf, 0.0, 0.0))  # charged at the histories that were passed
+        if isinstance(constraint, RiskAhead)
+        else (constraint, open_account(constraint.bound, Worth(reward, float(value + error))))
+        for constraint, (value, error) in zip(constraints, charged, strict=True)
+    )
 
 
 def _evaluate_rest(policy: AnyPolicy, reader: ModelReader, level: int) -> Worth:
@@ -448,12 +446,10 @@ class _Limits:
             charged = _add_up_charges(run.policy.cut_before(run.place), reader, list(accounts))
         self._limits: dict[Constraint, tuple[Account, Worth]] = {}
         for (constraint, account), (value, error) in zip(accounts.items(), charged, strict=True):
-            before = Worth(old.reward, float(value) - float(error))
+            self._limits[constraint] = account, Worth(old.reward, float(value) - float(error))
             if isinstance(constraint, RiskAhead):
-                left = min(account.slack, *(constraint.level - risk for risk in run.list_risks()))
-                self._limits[constraint] = replace(account, slack=left), old
-            else:
-                self._limits[constraint] = account, before
+                left = constraint.level - max(run.list_risks(), default=0.0)
+                self._limits[constraint] = replace(account, slack=min(account.slack, left)), old
 
     def allow(self, weight: float) -> tuple[RiskBound, list[Constraint]]:
         """Return the risk bound and the constraints of the rest of the mission."""

@@ -21,8 +21,8 @@ An episode has *strayed* where the policy has no continuation: the policy does n
 observation, the world does not have its action, or the policy has ended and the world has not. It
 counts as not failed, with the reward so far; the first one is described.
 
-**Further constraints.** Episodes add up what they are charged, an event once. The charges of
-outcomes are not in the policy: its model is asked for them, along the histories of the policy.
+**Further constraints.** Episodes add up what they are charged, an event once. A policy has no
+charges: its model is asked for them.
 
 Each estimate has a confidence interval: Student's for a mean, Clopper and Pearson's for a
 probability, which covers the truth at least as often as it claims.
@@ -32,8 +32,8 @@ often: if the exact values were true, how likely would episodes like these be? T
 failures then has a binomial distribution, and is tested by it. The sum of n rewards,
 each with standard deviation σ and within b of its mean, is further than nε from its mean with
 probability at most 2 exp(-nε² / (2σ² + 2bε/3)) (Bernstein), whatever else their distribution is;
-σ and b are those of the policy, exactly. A mean cost is tested by the range of a mission's costs
-alone (Hoeffding). All these tests together raise a false alarm with a probability of at most
+σ and b are those of the policy, exactly. A mean charge is tested by the range of charges alone
+(Hoeffding). All these tests together raise a false alarm with a probability of at most
 `ERROR_LEVEL`. An episode that strays is a disagreement by itself: what happened there is impossible
 in the policy's own model.
 """
@@ -89,8 +89,8 @@ class Expected:
     least: float  # reward of any episode
     most: float
     failures: tuple[float, ...]  # probability of failing at each level
-    charges: tuple[tuple[Constraint, float], ...] = ()  # the value of each further constraint
-    range: tuple[float, ...] = ()  # and by how much the charges of two episodes may differ
+    # Each further constraint, its value, and by how much two episodes may differ in it at most.
+    charges: tuple[tuple[Constraint, float, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -113,10 +113,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class LimitedEstimate(Estimate):
-    """An estimate of what a constraint limits: of a mean cost, or of how likely an event is.
-
-    Episodes don't show the largest risk ahead: only the exact value is known, and others are nan.
-    """
+    """An estimate of what a constraint limits; of the risk ahead, only the exact value: else nan."""
 
     quantity: str  # such as "fuel", "risk(collision)" or "risk ahead"
 
@@ -258,7 +255,7 @@ def judge(
         return Estimate(*share(ends == end), probability)
 
     limited = []
-    for column, (constraint, value) in enumerate(exact.charges):
+    for column, (constraint, value, _) in enumerate(exact.charges):
         found = episodes["charges"][:, column]
         middle = low = high = math.nan
         if isinstance(constraint, Cost):
@@ -288,16 +285,17 @@ def judge(
         "rewards": rewards,
         "strayed": int((ends == STRAYED).sum()),
         "example": example,
-        "disagreements": (
-            *find_disagreements(mean, ends, example, exact),
-            *_find_disagreements_in_charges(limited, count, exact),
-        ),
+        "disagreements": find_disagreements(mean, ends, example, exact, limited),
         "constraints": tuple(limited),
     }
 
 
 def find_disagreements(
-    mean: float, ends: NDArray[np.int8], example: str | None, exact: Expected
+    mean: float,
+    ends: NDArray[np.int8],
+    example: str | None,
+    exact: Expected,
+    limited: Sequence[LimitedEstimate] = (),
 ) -> tuple[str, ...]:
     """Return sentences on observations that are too unlikely under the exact values."""
     count, found = len(ends), []
@@ -314,29 +312,19 @@ def find_disagreements(
                 f"it {name} in {number:,} of {count:,} episodes, not with probability "
                 f"{probability:.6g} (p = {chance:.0e})"
             )
+    for each, (_, value, width) in zip(limited, exact.charges, strict=True):
+        far = abs(each.value - value)  # nan for the risk ahead
+        if far > AGREEMENT * max(1.0, width):
+            chance = 2 * math.exp(-2 * count * (far / width) ** 2) if width else 0.0
+            if chance < level:
+                numbers = f"{each.value:.6g}, not {value:.6g}"
+                found.append(f"{each.quantity} is {numbers} (p <= {chance:.0e})")
     if strayed := int((ends == STRAYED).sum()):
         found.append(
             f"{strayed:,} of {count:,} episodes had outcomes that are impossible in the policy's "
             f"own model: {example}"
         )
     return tuple(found)
-
-
-def _find_disagreements_in_charges(
-    limited: Sequence[LimitedEstimate], count: int, exact: Expected
-) -> list[str]:
-    """Return sentences on charges that are too unlikely under the exact values."""
-    found, level = [], ERROR_LEVEL / (3 + len(limited))
-    for each, (constraint, value), size in zip(limited, exact.charges, exact.range, strict=True):
-        chance, far = 1.0, abs(each.value - value)
-        if isinstance(constraint, Risk):
-            chance = weigh_count(round(each.value * count), count, value)
-        elif far > AGREEMENT * max(1.0, size):
-            chance = 2 * math.exp(-2 * count * (far / size) ** 2) if size else 0.0
-        if chance < level:
-            numbers = f"{each.value:.6g}, not {value:.6g}"
-            found.append(f"{constraint.quantity} is {numbers} (p <= {chance:.0e})")
-    return found
 
 
 def weigh_mean(mean: float, count: int, exact: Expected) -> float:
@@ -532,14 +520,13 @@ def _expect_charges(
     policy: AnyPolicy, own: ModelReader, limited: Sequence[Constraint], chains: Sequence[Chain]
 ) -> dict[str, Any]:
     """Return the exact values of further constraints, and how far apart two episodes may be."""
-    certificate = certify(Problem(own.model, 1.0, constraints=limited), policy)
+    certificate, widths = certify(Problem(own.model, 1.0, constraints=limited), policy), []
+    for column, constraint in enumerate(limited):
+        charges = [np.append(0.0, np.asarray(chain.charges[column], float)) for chain in chains]
+        sizes = (np.ptp(c) * len(chain.sizes) for c, chain in zip(charges, chains, strict=True))
+        widths.append(float(max(sizes)) if isinstance(constraint, Cost) else 1.0)
     values = [float(each.value) for each in certificate.constraints]
-    widest = []
-    for column in range(len(limited)):
-        charges = [np.append(np.asarray(c.charges[column], float), 0.0) for c in chains]
-        spans = [c.max() - c.min() for c in charges]
-        widest.append(max(s * len(c.sizes) for s, c in zip(spans, chains, strict=True)))
-    return {"charges": tuple(zip(limited, values, strict=True)), "range": tuple(widest)}
+    return {"charges": tuple(zip(limited, values, widths, strict=True))}
 
 
 def _type_episodes(constraints: Sequence[Constraint]) -> np.dtype[Any]:

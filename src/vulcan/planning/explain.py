@@ -29,6 +29,9 @@ whole plan would have
 and is worth less if E g' < E g, or else too risky if er' > Δ(E g'); if it is neither, the plan is
 not the best one, unless both are as good.
 
+A further constraint is spent on an action by reach · (its expected charge) at all points of the
+same state and action. For an event, reach is that of the histories in which it has not happened.
+
 The continuation after another action is not in the plan. Where states merge and are few, dynamic
 programs over all state–step pairs (`vulcan.exact.sweeps`) give the best one at the price at which
 the bound binds, and the safest. Elsewhere only the step itself is compared, as if what follows were
@@ -47,6 +50,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from vulcan.constraints import Constraint, Risk, RiskAhead, charge
 from vulcan.errors import BoundError
 from vulcan.exact.acceptance import BoundTest
 from vulcan.exact.dual import Dual
@@ -67,6 +71,7 @@ BEYOND: Final = "claimed beyond the frontier"  # in place of an action
 
 WORTH_TELLING: Final = 1e-9  # relative difference of rewards above which it is not rounding
 LONGEST_STATE: Final = 80  # longest text of a state, in characters
+MOST_SPENT: Final = 10  # choices that are named for a constraint
 MOST_EVALUATIONS: Final = 50_000  # (state, action) pairs evaluated beside those of the plan
 
 EXACTLY: Final = (
@@ -132,6 +137,18 @@ class RiskyPlace:
 
 
 @dataclass(frozen=True)
+class Spending:
+    """On which choices a further constraint is spent, up to the frontier."""
+
+    quantity: str  # such as "fuel"
+    total: float
+    # Action, state, and what they are charged in all; those that are charged most first. Of the
+    # risk ahead: where it is largest.
+    choices: tuple[tuple[str, str, float], ...]
+    history: tuple[tuple[str, str], ...] = ()  # that leads there, as in `RiskyPlace`
+
+
+@dataclass(frozen=True)
 class Explanation:
     """Where a policy earns its reward and takes its risk.
 
@@ -156,6 +173,8 @@ class Explanation:
         How alternatives were compared, in a sentence; None if none were searched for.
     price
         Gain of the optimal reward per unit of allowed risk; None if not known.
+    spent
+        For each further constraint of the problem, the choices that it is spent on.
     """
 
     reward: float
@@ -168,6 +187,7 @@ class Explanation:
     unavoidable: float = 0.0
     compared: str | None = None
     price: float | None = None
+    spent: tuple[Spending, ...] = ()
 
     def __repr__(self) -> str:
         return (
@@ -251,6 +271,7 @@ def explain(problem: Problem, policy: AnyPolicy, *, places: int = 10) -> Explana
         unavoidable=plan.unavoidable,
         compared=None if not riskiest else ASSUMED if plan.best is None else EXACTLY,
         price=plan.price,
+        spent=tuple(map(plan.list_spending, problem.constraints if len(plan.rows) else ())),
     )
 
 
@@ -378,6 +399,39 @@ class _Plan:
             choices.append(Choice(self._labels[self._action[point]], state, *numbers))
         choices += self._beyond
         return tuple(sorted(choices, key=lambda choice: (-choice.accepted, -abs(choice.reward))))
+
+    def list_spending(self, constraint: Constraint) -> Spending:
+        """Return the choices that a further constraint is spent on."""
+        if isinstance(constraint, RiskAhead):
+            worst = int(self._risk_ahead.argmax())
+            most, action = float(self._risk_ahead[worst]), self._labels[self._action[worst]]
+            history = tuple(map(self._points.last_step, self._points.list_path(worst)[1:]))
+            choices = ((action, self._name_state(worst), most),)
+            return Spending(constraint.quantity, most, choices, history)
+        charges = []
+        for point, action in enumerate(self._action.tolist()):
+            state = self._find_state(point)
+            outcomes = self._reader.outcomes(
+                state, self._reader.actions(state)[self._labels[action]]
+            )
+            charges.append([(float(o.probability), float(charge(constraint, o))) for o in outcomes])
+        reach, members = self.rows["reach"].tolist(), self._points.policy.members
+        if isinstance(constraint, Risk):
+            reach = np.where(self.rows["level"] == 0, reach, 0.0).tolist()
+            for source, outcome, target in self._points.edges.tolist():  # level by level
+                row = self.rows[source]
+                first = members[row["member"]].first_outcome[row["node"]]
+                probability, happens = charges[source][outcome - first]
+                reach[target] += 0.0 if happens else reach[source] * probability
+        spent = [
+            here * math.fsum(p * x for p, x in pairs)
+            for here, pairs in zip(reach, charges, strict=True)
+        ]
+        totals = np.bincount(self._group, spent)
+        largest = [k for k in np.argsort(-np.abs(totals))[:MOST_SPENT].tolist() if totals[k]]
+        points = [(self._first[k], float(totals[k])) for k in largest]
+        named = [(self._labels[self._action[k]], self._name_state(k), x) for k, x in points]
+        return Spending(constraint.quantity, math.fsum(spent), tuple(named))
 
     def list_sure_failures(self) -> tuple[Choice, ...]:
         """Return the actions that surely fail, each with the safest other action."""
