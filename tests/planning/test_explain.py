@@ -278,3 +278,12 @@ def test_spending_names_the_choices_that_are_charged_and_the_riskiest_history():
     assert late.choices == (("drive", "0", 0.5), ("dig", "2", 0.375))  # resting is late already
     assert ahead.choices == (("dig", "2", 0.25),)
     assert ahead.history == (("drive", "west"),)
+
+
+def test_no_plan_is_called_improvable_by_the_risk_bound_alone():
+    rich = [Outcome(1.0, 3.0, 0, costs={"fuel": 3})]
+    table = {0: {"rich": rich, "poor": [Outcome(0.9, 1.0, 0), Outcome.failure(0.1)]}}
+    problem = vulcan.Problem(Table(table, 1), 0.2, constraints=["fuel <= 2"])
+    found = vulcan.explain(problem, vulcan.solve(problem).policy)
+    assert found.places[0].alternative.verdict == "better by the risk bound alone"
+    assert found.price is None

@@ -163,8 +163,7 @@ def verify(problem: Problem, policy: AnyPolicy) -> Verification:
                 continue
             is_cost, target = isinstance(constraint, Cost), places.target
             if not is_cost:
-                others = np.where(target == FAILED, END, target)
-                target = np.where(charges != 0, FAILED, others)
+                target = np.where(charges != 0, FAILED, np.where(target == FAILED, END, target))
             columns = (places.source, target, places.probability, charges)
             undiscounted = [1] * len(places.discounts)
             charged = Chain(places.sizes.tolist(), columns, undiscounted)

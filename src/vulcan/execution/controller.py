@@ -163,8 +163,7 @@ class Controller:
         self.run: Run = self.result.policy.start()
         self.replans: list[Replan] = []
         self._regrowth: _Regrowth | None = None
-        grows = not self.result.statistics.nodes and not problem.constraints
-        if solver is None and grows:
+        if solver is None and not (self.result.statistics.nodes or problem.constraints):
             reader, bound = ModelReader(problem.model), problem.risk_bound
             default = None
             if not find_compiled(reader):

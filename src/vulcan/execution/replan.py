@@ -23,11 +23,10 @@ often, wherever and however differently runs replan: docs/theory/proofs.md has t
 Where Δ is straight the rate is its slope, and nothing limits the room. Where a plan is bounded
 beyond its frontier, risk and reward of a continuation are these bounds.
 
-**Further constraints** have an account each, with slack, room and rate of their own, in which x is
-what a continuation is charged (costs and events that are still ahead; an event that has happened is
-charged no more). A replacement has to be allowed by all of them. A cap on the risk ahead has one
-for every history that was passed: slack x̄ - er there, and no rate. As all of them are charged
-alike, the least is kept. The new plan has to keep the cap at its own histories as well.
+**Further constraints** have an account each, in which x is what a continuation is still charged (an
+event that has happened is charged no more). All of them have to allow a replacement. A cap on the
+risk ahead has one for every history that was passed, with slack x̄ - er there and no rate; all are
+charged alike, so that the least is kept. The new plan keeps the cap at its own histories as well.
 """
 
 from __future__ import annotations
@@ -358,9 +357,8 @@ def _find_constraints(
     known = run.whole.members[0].constraints
     if run.account is not None:
         known = tuple(constraint for constraint, _ in run.account.others)
-    limited = known
-    if given is not None:
-        limited = Problem(run.reader.model, bound, constraints=given).constraints
+    asked = known if given is None else given
+    limited = Problem(run.reader.model, bound, constraints=asked).constraints
     if limited != known and (known or run.account is not None):
         made = ", ".join(map(str, known)) or "no further constraints"
         raise OptionError(
@@ -369,8 +367,8 @@ def _find_constraints(
         )
     if limited and any(member.beyond is not None for member in run.whole.members):
         raise PolicyError(
-            f"the plan is only bounded beyond its frontier, where {limited[0].quantity} is not "
-            "known: it can't be replanned within further constraints"
+            f"{limited[0].quantity} is not known beyond the frontier of the plan, so that it can't "
+            "be replanned within further constraints"
         )
     return limited
 

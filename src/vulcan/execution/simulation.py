@@ -113,7 +113,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class LimitedEstimate(Estimate):
-    """An estimate of what a constraint limits; of the risk ahead, only the exact value: else nan."""
+    """An estimate of what a constraint limits; nan for the risk ahead, which is known exactly."""
 
     quantity: str  # such as "fuel", "risk(collision)" or "risk ahead"
 
@@ -413,9 +413,8 @@ def simulate(
     began = time.perf_counter()
     threads = parallel or _count_cores()
     elsewhere = is_environment(model)
-    limited = policy.members[0].constraints
-    if constraints is not None:
-        limited = read_constraints(constraints)
+    given = policy.members[0].constraints if constraints is None else constraints
+    limited = read_constraints(given)
     own, certified = _recognise(policy, None if elsewhere else model)
     first = _find_discounts(policy, own)[0]
     exact = replace(expect(policy, first), **certified)
@@ -531,8 +530,6 @@ def _expect_charges(
 
 def _type_episodes(constraints: Sequence[Constraint]) -> np.dtype[Any]:
     """Return the type of episodes that add up charges."""
-    if not constraints:
-        return EPISODE
     return np.dtype([*EPISODE.descr, ("charges", "f8", (len(constraints),))])
 
 
@@ -562,21 +559,20 @@ def play(
         outcomes["child"] = chain.target
         ends = np.searchsorted(chain.source, np.arange(len(chain) + 1))
         plans[number] = (ends, outcomes, plans[number][2])
-        columns = [np.asarray(column, float) for column in chain.charges]
-        charges[number] = np.column_stack(columns)
+        charges[number] = np.column_stack(chain.charges).astype(float)
     once = np.array([not isinstance(constraint, Cost) for constraint in constraints], np.bool_)
 
     def play_chunk(size: int, begin: int, draw: int) -> NDArray[Any]:
         stream = np.array([(begin,)], STREAM)
-        columns: Any = (np.zeros(size), np.zeros(size, np.int8), np.zeros(size, np.int32))
+        totals = np.zeros((size, len(constraints)))
+        columns = np.zeros(size), np.zeros(size, np.int8), np.zeros(size, np.int32), totals
         counts = np.random.default_rng(int(draw)).multinomial(size, weights)
         ends = np.cumsum(counts)
-        columns = *columns, np.zeros((size, len(constraints)))
         for plan, charged, count, end in zip(plans, charges, counts, ends, strict=True):
             mine = (column[end - count : end] for column in columns)
             play_plan(plan, charged, once, stream, *mine)
         episodes = np.zeros(size, _type_episodes(constraints))
-        for name, column in zip(episodes.dtype.names or (), columns, strict=False):
+        for name, column in zip(episodes.dtype.names or (), columns, strict=True):
             episodes[name] = column
         return episodes
 
@@ -641,7 +637,7 @@ def play_in_world(
         reward, end, level = player.play(members[member], discounts)
         if isinstance(end, str):
             example, end = example or end, STRAYED
-        found.append((reward, end, level, *([player.charged] if constraints else [])))
+        found.append((reward, end, level, player.charged))
         collected += reward
         if not go_on(played, collected / played):
             break

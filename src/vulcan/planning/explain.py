@@ -74,6 +74,8 @@ LONGEST_STATE: Final = 80  # longest text of a state, in characters
 MOST_SPENT: Final = 10  # choices that are named for a constraint
 MOST_EVALUATIONS: Final = 50_000  # (state, action) pairs evaluated beside those of the plan
 
+BETTER: Final = ("better", "better by the risk bound alone")  # without, with other constraints
+
 EXACTLY: Final = (
     "the other action, then the best continuation at the price of risk, computed exactly over all "
     "states; the rest of the plan is unchanged"
@@ -106,7 +108,8 @@ class Alternative:
     """Another action at a place, with the rest of the plan unchanged.
 
     The verdict is "worth less", "as good" up to rounding, "too risky" for the bound, or "better":
-    the plan is not optimal. It is "not known" instead if only the step itself could be compared.
+    the plan is not optimal. It is "not known" instead if only the step itself could be compared,
+    and "better by the risk bound alone" where there are further constraints.
     """
 
     action: str
@@ -284,6 +287,7 @@ class _Plan:
 
     def __init__(self, problem: Problem, points: DecisionPoints, reader: ModelReader) -> None:
         self._bound, self._points, self._reader = problem.risk_bound, points, reader
+        self._limited = bool(problem.constraints)  # which nothing is compared by
         self.rows, values = points.rows, find_values(points, reader)
         self._labels = list(number_labels(points.policy))
         self._action, self._fails = values["action"], values["fails"]
@@ -335,7 +339,8 @@ class _Plan:
         self.safest = sweeps.follow(0.0, 1.0)
         dual = Dual(BoundTest(self._bound), sweeps.find_best).search()
         if not math.isinf(dual.upper_bound) and math.isfinite(dual.multiplier):
-            self.price, self._multiplier = dual.price, dual.multiplier
+            self._multiplier = dual.multiplier
+            self.price = None if self._limited else dual.price
             self.best = sweeps.follow(1.0, dual.multiplier)
 
     def _find_pair(self, point: int) -> tuple[int, int]:
@@ -411,9 +416,8 @@ class _Plan:
         charges = []
         for point, action in enumerate(self._action.tolist()):
             state = self._find_state(point)
-            outcomes = self._reader.outcomes(
-                state, self._reader.actions(state)[self._labels[action]]
-            )
+            own = self._reader.actions(state)[self._labels[action]]
+            outcomes = self._reader.outcomes(state, own)
             charges.append([(float(o.probability), float(charge(constraint, o))) for o in outcomes])
         reach, members = self.rows["reach"].tolist(), self._points.policy.members
         if isinstance(constraint, Risk):
@@ -423,15 +427,14 @@ class _Plan:
                 first = members[row["member"]].first_outcome[row["node"]]
                 probability, happens = charges[source][outcome - first]
                 reach[target] += 0.0 if happens else reach[source] * probability
-        spent = [
-            here * math.fsum(p * x for p, x in pairs)
-            for here, pairs in zip(reach, charges, strict=True)
-        ]
+        spent = np.array(reach) * [math.fsum(p * x for p, x in pairs) for pairs in charges]
         totals = np.bincount(self._group, spent)
         largest = [k for k in np.argsort(-np.abs(totals))[:MOST_SPENT].tolist() if totals[k]]
-        points = [(self._first[k], float(totals[k])) for k in largest]
-        named = [(self._labels[self._action[k]], self._name_state(k), x) for k, x in points]
-        return Spending(constraint.quantity, math.fsum(spent), tuple(named))
+        named = tuple(
+            (self._labels[self._action[k]], self._name_state(k), float(totals[group]))
+            for group, k in zip(largest, self._first[largest].tolist(), strict=True)
+        )
+        return Spending(constraint.quantity, math.fsum(spent), named)
 
     def list_sure_failures(self) -> tuple[Choice, ...]:
         """Return the actions that surely fail, each with the safest other action."""
@@ -492,7 +495,7 @@ class _Plan:
         if judged.verdict != "too risky":
             return judged
         safest_change = self._judge(point, label, self._add_ahead(point, rows[label], self.safest))
-        if safest_change.verdict == "better":
+        if safest_change.verdict in BETTER:
             return safest_change
         acceptable = self.risk + safest_change.risk_change <= safest_change.allowed + TOLERANCE
         return replace(judged, safest_change=safest_change.reward_change if acceptable else None)
@@ -522,7 +525,7 @@ class _Plan:
             mean = float(self._reader.weights[level]) * (step.reward + goes_on * reward)
             found.append(self._judge(point, label, Worth(mean, step.risk + goes_on * risk)))
         most = max(found, key=lambda other: other.reward_change, default=None)
-        if most is not None and most.verdict == "better":
+        if most is not None and most.verdict in BETTER:
             return replace(most, verdict="not known")
         return most
 
@@ -540,7 +543,8 @@ class _Plan:
         if more_reward <= least:
             verdict = "worth less" if more_reward < -least else "as good"
         else:
-            verdict = "too risky" if self.risk + more_risk > allowed + TOLERANCE else "better"
+            too_risky = self.risk + more_risk > allowed + TOLERANCE
+            verdict = "too risky" if too_risky else BETTER[self._limited]
         return Alternative(action, more_reward, more_risk, allowed, verdict)
 
     def _weigh_others(self, point: int) -> dict[str, Worth]:
