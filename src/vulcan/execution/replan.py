@@ -377,7 +377,7 @@ def _add_up_charges(
     policy: AnyPolicy, reader: ModelReader, constraints: Sequence[Constraint]
 ) -> list[Sum]:
     """Return what a policy from the start of a model is charged for each constraint."""
-    if not any(map(len, policy.members)):
+    if not constraints or not len(policy):
         return [Sum(0.0, 0.0)] * len(constraints)
     chain, _ = follow_policy(policy, reader, constraints=constraints)
     once = [not isinstance(constraint, Cost) for constraint in constraints]
