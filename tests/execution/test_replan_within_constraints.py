@@ -17,6 +17,7 @@ from tests.oracles.several import draw_problem
 from vulcan import Outcome
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import TOLERANCE
+from vulcan.policy import RandomisedPolicy
 from vulcan.solvers.finding import Finding, Statistics, Status
 
 
@@ -62,12 +63,18 @@ def execute(seed: int, counts: list[int]) -> tuple[vulcan.Problem, Any, Any] | N
     """Return a random problem, a poor first plan, and the whole that replans make of it."""
     random = Random(seed)
     problem = draw_problem(random.randrange(10_000), horizon=random.choice([2, 3]))
-    solver = Spender(random.randrange(1 << 30), random.random() < 0.5)
+    solver: Any = Spender(random.randrange(1 << 30), random.random() < 0.5)
+    if random.random() < 0.3:
+        solver = vulcan.Automatic(randomised=True)
     first = vulcan.solve(problem, solver)
-    if first.policy is None:
+    if first.policy is None or not first.safe:
         return None
-    whole = put_together(first.policy.start(), replan_by(random, problem, counts))
-    return problem, first.policy, whole
+    wholes = []
+    for member in first.policy.members:
+        run = member.start()
+        run.whole = first.policy
+        wholes.append(put_together(run, replan_by(random, problem, counts)))
+    return problem, first.policy, RandomisedPolicy(wholes, first.policy.weights)
 
 
 @settings(max_examples=60)
@@ -164,6 +171,8 @@ def test_a_run_keeps_the_constraints_that_it_began_with(tmp_path: Any) -> None:
     assert not vulcan.replan(run).changed
     run.whole.save(tmp_path / "plan.vulcan")
     loaded = vulcan.Policy.load(tmp_path / "plan.vulcan").bind(run.reader.model).start()
+    # A file that says what a plan was made for has to tell its policy, or replans ignore it.
+    assert loaded.whole.constraints or not getattr(loaded.whole.about, "constraints", ())
     assert not vulcan.replan(loaded, constraints=["fuel <= 2"]).changed
     with pytest.raises(vulcan.errors.OptionError, match="not none"):
         vulcan.replan(loaded, constraints=[])
