@@ -95,7 +95,7 @@ def test_whatever_is_replanned_the_whole_keeps_all_constraints(seed: int) -> Non
 
 def test_replans_of_the_property_test_change_plans() -> None:
     counts = [0, 0]
-    for seed in range(60):
+    for seed in range(100):
         execute(seed, counts)
     assert counts[True] > 20
 
@@ -187,3 +187,14 @@ def test_a_controller_acts_within_all_constraints() -> None:
         controller.observe("o0")
     assert controller.kept
     assert controller.replans
+
+
+def test_a_run_that_left_its_plan_goes_on_within_constraints_if_it_can() -> None:
+    rich = [Outcome(1.0, 3.0, 0, costs={"fuel": 3})]
+    table = {0: {"poor": [Outcome(1.0, 0.0, 0)], "rich": rich}, 1: {"poor": rich}}
+    for state, action in ((0, "poor"), (1, "poor")):
+        run = begin(table, ["fuel <= 2"], 2)
+        run.leave(state=state)
+        done = vulcan.replan(run)
+        assert (done.changed, done.kept, run.action_label) == (True, False, action)
+        assert not vulcan.replan(run).changed

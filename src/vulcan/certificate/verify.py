@@ -114,7 +114,7 @@ class Verification:
 
 
 def verify(problem: Problem, policy: AnyPolicy) -> Verification:
-    """Compute reward and risk of a policy with Storm, and compare them with its certificate.
+    """Compute reward, risk and further constraints with Storm, and compare the certificate.
 
     Parameters
     ----------

@@ -113,8 +113,8 @@ def verify(
     """Let the model checker Storm compute the reward and the risk of a policy.
 
     Storm (pip install 'vulcan-planner[storm]') gets the Markov chain of the policy, and must
-    compute the reward and the risk of the certificate, to 1e-9. A disagreement is a defect of one
-    of the two (exit code 70).
+    compute the reward, the risk and further constraints of the certificate, to 1e-9. A disagreement
+    is a defect of one of the two (exit code 70).
 
     Examples
     --------
