@@ -12,6 +12,7 @@ import pytest
 import vulcan
 from tests.helpers.plans import edit
 from tests.helpers.tables import REWARDS, Table, random_bound, random_table
+from tests.oracles.several import draw_problem
 from vulcan import Outcome
 from vulcan.certificate import verify as verification
 from vulcan.domains import Bandit
@@ -103,3 +104,16 @@ def test_the_chain_is_that_of_the_policy(stormpy: Any) -> None:
     assert found.states == len(policy) + 4
     assert found.transitions <= len(policy.label) + 2 * len(policy) + 4
     assert np.isfinite(found.difference)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_costs_events_and_risk_ahead(seed: int) -> None:
+    limits = ["fuel <= 9", "dose <= 9", "risk(late) <= 1", "risk(wet) <= 1", "risk ahead <= 1"]
+    problem = vulcan.Problem(draw_problem(seed).model, 1.0, constraints=limits)
+    policy = vulcan.solve(problem, vulcan.Automatic(randomised=seed % 2 == 0)).policy
+    found = vulcan.verify(problem, policy)
+    assert found.agrees
+    assert found.constraints == pytest.approx(
+        [float(limited.value) for limited in found.certificate.constraints], abs=1e-12
+    )
+    assert not replace(found, constraints=(*found.constraints[:-1], 2.0)).agrees

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 import vulcan
 from tests.helpers.convoys import CONVOY
 from tests.helpers.tables import Table, bounds, tables
+from tests.oracles.several import draw_problem
 from vulcan import Outcome
 from vulcan.domains import Bandit
 from vulcan.planning.explain import describe_sure_failures
@@ -246,3 +247,43 @@ def test_the_decision_that_accepted_the_risk_is_blamed(merges: bool) -> None:
     assert "1 of" in told
     assert "only where every action fails" in told
     assert "vulcan explain says which" in describe_sure_failures(policy)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_constraints_are_spent_on_adds_up_to_the_certificate(seed):
+    model = draw_problem(seed).model
+    limits = ["fuel <= 9", "dose <= 9", "risk(late) <= 1", "risk(wet) <= 1", "risk ahead <= 1"]
+    problem = vulcan.Problem(model, 1.0, constraints=limits)
+    result = vulcan.solve(problem)
+    explanation = vulcan.explain(problem, result.policy)
+    for spending, limited in zip(explanation.spent, result.certificate.constraints, strict=True):
+        value = float(limited.value)
+        assert spending.quantity == limited.quantity
+        assert spending.total == pytest.approx(value, abs=1e-12)
+        assert sum(amount for *_, amount in spending.choices) == pytest.approx(value, abs=1e-12)
+
+
+def test_spending_names_the_choices_that_are_charged_and_the_riskiest_history():
+    fails = Outcome.failure(0.25)
+    table = {
+        0: {"drive": [Outcome(0.5, 0.0, 1, "east", costs={"fuel": 2}, event="late"),
+                      Outcome(0.5, 0.0, 2, "west")]},
+        1: {"rest": [Outcome(1.0, 0.0, 3, event="late")]},
+        2: {"dig": [Outcome(0.75, 1.0, 3, "ore", costs={"fuel": 8}, event="late"), fails]},
+    }  # fmt: skip
+    limits = ["fuel <= 9", "risk(late) <= 1", "risk ahead <= 1"]
+    problem = vulcan.Problem(Table(table, 2), constraints=limits)
+    fuel, late, ahead = vulcan.explain(problem, vulcan.solve(problem).policy).spent
+    assert fuel.choices == (("dig", "2", 3.0), ("drive", "0", 1.0))
+    assert late.choices == (("drive", "0", 0.5), ("dig", "2", 0.375))  # resting is late already
+    assert ahead.choices == (("dig", "2", 0.25),)
+    assert ahead.history == (("drive", "west"),)
+
+
+def test_no_plan_is_called_improvable_by_the_risk_bound_alone():
+    rich = [Outcome(1.0, 3.0, 0, costs={"fuel": 3})]
+    table = {0: {"rich": rich, "poor": [Outcome(0.9, 1.0, 0), Outcome.failure(0.1)]}}
+    problem = vulcan.Problem(Table(table, 1), 0.2, constraints=["fuel <= 2"])
+    found = vulcan.explain(problem, vulcan.solve(problem).policy)
+    assert found.places[0].alternative.verdict == "better by the risk bound alone"
+    assert found.price is None

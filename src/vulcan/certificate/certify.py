@@ -459,12 +459,12 @@ def describe_certificate(
         ("risk", f"{risk}{_show_error(certificate, 'risk')}  {verdict}"),
         ("allowed risk", f"{allowed}{_show_error(certificate, 'allowed')}{bound}"),
         ("slack", f"{to_float(certificate.slack):.3g}  {_describe_margin(certificate)}"),
-        *map(_describe_limited, certificate.constraints),
+        *map(describe_limited, certificate.constraints),
         ("complete", complete),
     ]
 
 
-def _describe_limited(limited: Limited) -> tuple[str, str]:
+def describe_limited(limited: Limited) -> tuple[str, str]:
     """Return the row of a constraint."""
     number, error = to_float(limited.value), to_float(limited.value_error)
     value, allowed = show_reward(number), show_reward(to_float(limited.allowed))

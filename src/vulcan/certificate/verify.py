@@ -15,7 +15,8 @@ Histories end in one of three sinks,
     left     where an incomplete policy has no decision
 
 A place earns γ^t R̄ when it is left. Storm computes the expected reward of this chain and the
-probabilities of "failed" and "left", which must agree with the certificate.
+probabilities of "failed" and "left", which must agree with the certificate. For a cost places earn
+what they are charged; an event is what fails, and its histories are followed no further.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ import numpy as np
 
 from vulcan.certificate.certify import Certificate, certify
 from vulcan.certificate.walk import Chain, follow_policy
+from vulcan.constraints import Cost, RiskAhead
 from vulcan.errors import OptionError
 from vulcan.model.reader import ModelReader
+from vulcan.numerics import END, FAILED
 from vulcan.policy.policy import AnyPolicy, Policy
 from vulcan.problem import Problem
 from vulcan.runtime.limits import pause_collection
@@ -81,6 +84,8 @@ class Verification:
         Size of the Markov chain.
     tool
         Name and version of the model checker.
+    constraints
+        Storm's value of what each further constraint of the problem limits.
     """
 
     certificate: Certificate
@@ -90,16 +95,17 @@ class Verification:
     states: int
     transitions: int
     tool: str
+    constraints: tuple[float, ...] = ()
 
     @property
     def difference(self) -> float:
         """The largest difference, relative to the larger of 1 and the number."""
-
-        def compare(name: str) -> float:
-            theirs, ours = getattr(self, name), float(getattr(self.certificate, name))
-            return float(abs(theirs - ours) / max(1.0, abs(ours)))
-
-        return max(map(compare, ("reward", "risk", "frontier")))
+        theirs = (self.reward, self.risk, self.frontier, *self.constraints)
+        certificate = self.certificate
+        values = [limited.value for limited in certificate.constraints]
+        ours = map(float, (certificate.reward, certificate.risk, certificate.frontier, *values))
+        pairs = zip(theirs, ours, strict=True)
+        return max(float(abs(x - y) / max(1.0, abs(y))) for x, y in pairs)
 
     @property
     def agrees(self) -> bool:
@@ -108,7 +114,7 @@ class Verification:
 
 
 def verify(problem: Problem, policy: AnyPolicy) -> Verification:
-    """Compute reward and risk of a policy with Storm, and compare them with its certificate.
+    """Compute reward, risk and further constraints with Storm, and compare the certificate.
 
     Parameters
     ----------
@@ -132,25 +138,44 @@ def verify(problem: Problem, policy: AnyPolicy) -> Verification:
         policy = policy.cut_off()  # Storm knows no claims
     certificate = certify(problem, policy)
     with pause_collection():
-        places, _ = follow_policy(policy, ModelReader(problem.model))
+        places, _ = follow_policy(
+            policy, ModelReader(problem.model), constraints=problem.constraints
+        )
+    earns, fails, leaves = 'R{"reward"}=? [C]', 'P=? [F "failed"]', 'P=? [F "left"]'
     with quiet_storm() as stormpy:
-        chain = _build_chain(stormpy, places, policy.weights)
-        environment = stormpy.environments.default(chain)
-        # The chain has no cycles, so that the topological solver needs no iteration.
-        backwards = stormpy.environments.EquationSolverType.TOPOLOGICAL
-        environment.solver().set_linear_equation_solver_type(backwards)
-        queries = ('R{"reward"}=? [C]', 'P=? [F "failed"]', 'P=? [F "left"]')
-        found = []
-        for query in queries:
+
+        def check(chain: Any, query: str) -> list[float]:
+            """Return the value of a query at the start, and at each place."""
+            environment = stormpy.environments.default(chain)
+            # The chain has no cycles, so that the topological solver needs no iteration.
+            backwards = stormpy.environments.EquationSolverType.TOPOLOGICAL
+            environment.solver().set_linear_equation_solver_type(backwards)
             (formula,) = stormpy.parse_properties(query)
             answer = stormpy.model_checking(chain, formula, environment=environment)
-            found.append(float(answer.get_value(chain.initial_states[0])))
+            return [float(answer.get_value(k)) for k in range(1 + len(places))]
+
+        chain = _build_chain(stormpy, places, policy.weights)
+        found = [check(chain, query)[0] for query in (earns, fails, leaves)]
+        limited = []
+        for constraint, charges in zip(problem.constraints, places.charges, strict=True):
+            if isinstance(constraint, RiskAhead):
+                limited.append(max(check(chain, fails)[1:], default=0.0))
+                continue
+            is_cost, target = isinstance(constraint, Cost), places.target
+            if not is_cost:
+                target = np.where(charges != 0, FAILED, np.where(target == FAILED, END, target))
+            columns = (places.source, target, places.probability, charges)
+            undiscounted = [1] * len(places.discounts)
+            charged = Chain(places.sizes.tolist(), columns, undiscounted)
+            other = _build_chain(stormpy, charged, policy.weights)
+            limited.append(check(other, earns if is_cost else fails)[0])
     return Verification(
         certificate=certificate,
         **dict(zip(("reward", "risk", "frontier"), found, strict=True)),
         states=chain.nr_states,
         transitions=chain.nr_transitions,
         tool=f"Storm (stormpy {stormpy.__version__})",
+        constraints=tuple(limited),
     )
 
 

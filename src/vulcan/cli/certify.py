@@ -116,8 +116,8 @@ def verify(
     """Let the model checker Storm compute the reward and the risk of a policy.
 
     Storm (pip install 'vulcan-planner[storm]') gets the Markov chain of the policy, and must
-    compute the reward and the risk of the certificate, to 1e-9. A disagreement is a defect of one
-    of the two (exit code 70).
+    compute the reward, the risk and further constraints of the certificate, to 1e-9. A disagreement
+    is a defect of one of the two (exit code 70).
 
     Examples
     --------
@@ -148,6 +148,8 @@ def _show_verification(problem: Problem, verification: Verification, as_json: bo
         ours, theirs = float(getattr(certificate, name)), getattr(verification, name)
         if name != "frontier" or not certificate.complete:
             rows.append((name, f"{theirs:.12g}  certificate {ours:.12g}"))
+    for each, theirs in zip(certificate.constraints, verification.constraints, strict=True):
+        rows.append((each.quantity, f"{theirs:.12g}  certificate {float(each.value):.12g}"))
     chain = f"{verification.states:,} states, {verification.transitions:,} transitions"
     sentence = f"{verification.tool} and the certificate {size}"
     output.show_answer(verdict, style, sentence, [*rows, ("Markov chain", chain)])

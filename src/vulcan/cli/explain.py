@@ -15,7 +15,7 @@ from vulcan.runtime.formatting import TextTable, clip, show_percent, show_probab
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vulcan.planning.explain import Choice, Explanation, RiskyPlace
+    from vulcan.planning.explain import Choice, Explanation, RiskyPlace, Spending
     from vulcan.policy.policy import AnyPolicy
     from vulcan.problem import Problem
 
@@ -74,6 +74,7 @@ def _show(
         ("risk", f"{show_probability(explanation.risk)}  {tempting}"),
         ("unavoidable", f"{show_probability(explanation.unavoidable)}, whatever is done"),
         *_describe_bound(problem, explanation),
+        *map(_describe_spending, explanation.spent),
     ]
     styles = {"risk": output.UNSURE if explanation.tempting else ""}
     console = output.show_answer(*_judge(explanation, policy), rows, styles)
@@ -107,6 +108,15 @@ def _describe_bound(problem: Problem, explanation: Explanation) -> list[tuple[st
         change = f"10 % more allowed risk would earn about {0.1 * allowed * price:+.4g}"
         rows.append(("price of risk", f"{price:.4g} of reward per unit of allowed risk: {change}"))
     return rows
+
+
+def _describe_spending(spending: Spending) -> tuple[str, str]:
+    """Return the largest parts of what a further constraint is spent on."""
+    parts = [f"{x:.4g} by {action} in {state}" for action, state, x in spending.choices[:LAST]]
+    if spending.history:
+        steps = [f"{action} → {outcome}" for action, outcome in spending.history[-LAST:]]
+        parts.append(f"after {'; '.join(steps)}")
+    return spending.quantity, f"{spending.total:.6g}: {', '.join(parts) or 'nothing'}"
 
 
 def _show_places(console: Console, explanation: Explanation) -> None:

@@ -100,15 +100,15 @@ class Controller:
     Parameters
     ----------
     problem
-        Model and risk bound.
+        Model, risk bound and further constraints.
     seconds_per_step
         Planning time before each action, certificate included. The first plan gets at least a
         second, and more if there is nothing safe by then.
     samples_per_step
         The same as a number of samples: then the same observations give the same actions.
     solver
-        How to plan; by default `Automatic()`, and `Growth()` where that grows plans or for a number
-        of samples.
+        How to plan; by default `Automatic()`, and for one risk bound `Growth()` where that grows
+        plans or for a number of samples.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class Controller:
             raise OptionError("give a controller either seconds_per_step or samples_per_step")
         self._seconds, self._samples, self._late = seconds_per_step, samples_per_step, 0.0
         self._solver = solver
-        if solver is None and seconds_per_step is None:
+        if solver is None and seconds_per_step is None and not problem.constraints:
             self._solver = Growth()
         first = None
         if seconds_per_step is not None:
@@ -170,7 +170,7 @@ class Controller:
         self.run: Run = self.result.policy.start()
         self.replans: list[Replan] = []
         self._regrowth: _Regrowth | None = None
-        if solver is None and not self.result.statistics.nodes:
+        if solver is None and not (self.result.statistics.nodes or problem.constraints):
             reader, bound = ModelReader(problem.model), problem.risk_bound
             default = None
             if not find_compiled(reader):

@@ -22,12 +22,17 @@ often, wherever and however differently runs replan: docs/theory/proofs.md has t
 
 Where Δ is straight the rate is its slope, and nothing limits the room. Where a plan is bounded
 beyond its frontier, risk and reward of a continuation are these bounds.
+
+**Further constraints** have an account each, in which x is what a continuation is still charged (an
+event that has happened is charged no more). All of them have to allow a replacement. A cap on the
+risk ahead has one for every history that was passed, with slack x̄ - er there and no rate; all are
+charged alike, so that the least is kept. The new plan keeps the cap at its own histories as well.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -35,6 +40,10 @@ from typing import Any, Final
 from vulcan.bounds.base import RiskBound
 from vulcan.bounds.forms import Constant, Linear, PiecewiseLinear
 from vulcan.bounds.parse import read_bound
+from vulcan.certificate.certify import Certificate
+from vulcan.certificate.sums import Sum, add_up_charge
+from vulcan.certificate.walk import follow_policy
+from vulcan.constraints import Constraint, Cost, Risk, RiskAhead
 from vulcan.errors import BoundError, OptionError, PolicyError
 from vulcan.model.arrays import ArrayModel
 from vulcan.model.interface import Outcome, describe_model, stable_text
@@ -68,6 +77,7 @@ class Account:
     room: float  # reward that may still be exchanged for risk
     rate: float  # risk per reward
     risk_bound: RiskBound | None = None  # under which it was opened
+    others: tuple[tuple[Constraint, Account], ...] = ()  # one for each further constraint
 
     def replace(self, old: Worth, new: Worth) -> Account | None:
         """Return the account after a replacement; None if that is not allowed."""
@@ -80,18 +90,21 @@ class Account:
             return None
         return replace(self, slack=slack, room=self.room - exchanged)
 
-    def allow(self, old: Worth, weight: float) -> RiskBound:
+    def allow(self, old: Worth, weight: float, least: float = 0.0, most: float = 1.0) -> RiskBound:
         """Return the risk that a new continuation may take, as the bound of its problem.
 
         The new problem discounts its rewards from here on: `weight` is the discount until here.
-        Rewards below that of the old continuation don't matter.
+        Rewards below that of the old continuation don't matter, and risks need not be below `least`
+        or above `most`.
         """
         # A search may use all of its tolerance (optimal mixtures do); the account has half of it.
-        level = min(1.0, max(0.0, old.risk + max(0.0, self.slack) - ROUNDING))
+        level = min(most, max(least, old.risk + max(0.0, self.slack) - ROUNDING))
         rate = self.rate * weight
-        if rate <= 0 or self.room <= 0 or level >= 1:
+        if rate <= 0 or self.room <= 0 or level >= most:
             return Constant(level)
         here, further = old.reward / weight, self.room / weight
+        if most < 1:
+            further = min(further, (most - level) / rate)
         if math.isinf(further):
             return Linear(rate, level - rate * here)
         if here + further == here:
@@ -226,6 +239,7 @@ def replan(
     solver: Solver | str | None = None,
     *,
     risk_bound: RiskBound | float | str | None = None,
+    constraints: Sequence[Constraint | str] | None = None,
     time_limit: float | None = None,
     gap: float | None = None,
     samples: int | None = None,
@@ -237,7 +251,8 @@ def replan(
 
     The guarantee given at the start is kept: over all missions, the probability of failure is at
     most what the risk bound allows for the expected reward (if the plan was within its bound; else
-    it is no further from it). That holds whatever was replanned, how often, and in which of the
+    it is no further from it), and further constraints hold likewise. That holds whatever was
+    replanned, how often, and in which of the
     possible histories; one mission alone may take more risk than the plan would have. A run that
     left its plan (`Run.leave`) has no such guarantee: by the model, what happened is impossible.
     Its new plan risks no more than the old one would have from the last foreseen history, with what
@@ -253,6 +268,9 @@ def replan(
         The bound that the policy was made for, needed where the policy does not record it (a
         function without a text). Another is refused. A policy that was read from a file can't know
         such a function: what is given at a run's first replan counts, and stays.
+    constraints
+        The further constraints that the policy was made for, needed where it does not know them, as
+        when it was read from a file. What is given at a run's first replan counts, and stays.
     time_limit
         Stop after this many seconds, certificate included. A plan that is not certified in time
         is not followed.
@@ -295,19 +313,22 @@ def replan(
     # Refused before anything changes.
     limits = Limits.combine(limits, time_limit=time_limit, samples=samples, gap=gap)
     bound = _find_bound(run, risk_bound)
+    limited = _find_constraints(run, bound, constraints)
     run.compare()  # the remaining risk is known only in the model that the plan was made for
     if run.account is None:
-        opened = open_account(bound, _evaluate_rest(run.whole, run.reader, 0))
-        run.account = replace(opened, risk_bound=bound)
+        whole = _evaluate_rest(run.whole, run.reader, 0)
+        others = _open_accounts(limited, run.whole, run.reader, whole.reward)
+        run.account = replace(open_account(bound, whole), risk_bound=bound, others=others)
     rest = find_rest(run)
     solver = read_solver(solver, limits)
 
-    def search(bound: RiskBound) -> Result:
+    def search(bound: RiskBound, constraints: Sequence[Constraint] = ()) -> Result:
         """Solve the rest of the mission within a bound."""
-        problem = Problem(rest, bound)
+        problem = Problem(rest, bound, constraints=constraints)
         return plan_and_certify(problem, solver, limits, Options(seed), progress=progress)
 
-    return _plan_anew(run, search) if run.left_plan and run.unplanned else _improve(run, search)
+    anew = run.left_plan and run.unplanned
+    return _plan_anew(run, search) if anew else _improve(run, search, ModelReader(rest))
 
 
 def _find_bound(run: Run, given: RiskBound | float | str | None) -> RiskBound:
@@ -329,6 +350,53 @@ def _find_bound(run: Run, given: RiskBound | float | str | None) -> RiskBound:
     return bound
 
 
+def _find_constraints(
+    run: Run, bound: RiskBound, given: Sequence[Constraint | str] | None
+) -> tuple[Constraint, ...]:
+    """Return the constraints that a run's policy was made for; refuse any others."""
+    known = run.whole.members[0].constraints
+    if run.account is not None:
+        known = tuple(constraint for constraint, _ in run.account.others)
+    asked = known if given is None else given
+    limited = Problem(run.reader.model, bound, constraints=asked).constraints
+    if limited != known and (known or run.account is not None):
+        made = ", ".join(map(str, known)) or "no further constraints"
+        raise OptionError(
+            f"the run keeps {made}, not {', '.join(map(str, limited)) or 'none'}: solve anew to "
+            "plan with others"
+        )
+    if limited and any(member.beyond is not None for member in run.whole.members):
+        raise PolicyError(
+            f"{limited[0].quantity} is not known beyond the frontier of the plan, so that it can't "
+            "be replanned within further constraints"
+        )
+    return limited
+
+
+def _add_up_charges(
+    policy: AnyPolicy, reader: ModelReader, constraints: Sequence[Constraint]
+) -> list[Sum]:
+    """Return what a policy from the start of a model is charged for each constraint."""
+    if not constraints or not len(policy):
+        return [Sum(0.0, 0.0)] * len(constraints)
+    chain, _ = follow_policy(policy, reader, constraints=constraints)
+    once = [not isinstance(constraint, Cost) for constraint in constraints]
+    return [add_up_charge(chain, policy.weights, k, flag) for k, flag in enumerate(once)]
+
+
+def _open_accounts(
+    constraints: Sequence[Constraint], whole: AnyPolicy, reader: ModelReader, reward: float
+) -> tuple[tuple[Constraint, Account], ...]:
+    """Return the account of each further constraint at the start of a plan."""
+    charged = _add_up_charges(whole, reader, constraints)
+    return tuple(
+        (constraint, Account(math.inf, 0.0, 0.0))  # charged at the histories that were passed
+        if isinstance(constraint, RiskAhead)
+        else (constraint, open_account(constraint.bound, Worth(reward, float(value + error))))
+        for constraint, (value, error) in zip(constraints, charged, strict=True)
+    )
+
+
 def _evaluate_rest(policy: AnyPolicy, reader: ModelReader, level: int) -> Worth:
     """Return risk and reward of a policy that begins at a level."""
     risk = reward = 0.0
@@ -340,19 +408,20 @@ def _evaluate_rest(policy: AnyPolicy, reader: ModelReader, level: int) -> Worth:
     return Worth(float(reader.weights[level]) * reward, risk)
 
 
-def _improve(run: Run, search: Callable[[RiskBound], Result]) -> Replan:
-    """Follow a better plan, if one is found that the account allows."""
+def _improve(run: Run, search: Callable[..., Result], reader: ModelReader) -> Replan:
+    """Follow a better plan, if one is found that the accounts allow; `reader` is of the rest."""
     old = Worth(run.reward_ahead, run.risk)
     before: Worth | None = old
     if math.isnan(old.risk):  # nothing is planned, and nothing is known of what follows
         old, before = Worth(0.0, 0.0), None
-    result = search(run.account.allow(old, float(run.reader.weights[run.level])))
+    limits = _Limits(run, old, reader)
+    result = search(*limits.allow(float(run.reader.weights[run.level])))
     certificate, policy = result.certificate, result.policy
     # There may have been no time for a certificate.
     known = certificate is not None and (certificate.complete or certificate.beyond is not None)
-    if known and policy is not None and run.replaceable:
+    if certificate is not None and known and policy is not None and run.replaceable:
         new = _evaluate_rest(policy, run.reader, run.level)
-        account = run.account.replace(old, new)
+        account = limits.replace(new, certificate)
         better = new.reward > old.reward or new.risk < old.risk or before is None
         if account is not None and better:
             run.follow(policy.start().policy)
@@ -361,15 +430,70 @@ def _improve(run: Run, search: Callable[[RiskBound], Result]) -> Replan:
     return Replan(False, before, before, not run.left_plan, result)
 
 
-def _plan_anew(run: Run, search: Callable[[RiskBound], Result]) -> Replan:
-    """Find a plan for a run that left its own: with no more risk than that, or with the least."""
+class _Limits:
+    """What a new continuation may risk and be charged in place of the old one."""
+
+    def __init__(self, run: Run, old: Worth, reader: ModelReader) -> None:
+        self._risk: Account = run.account
+        self._old, accounts = old, dict(self._risk.others)
+        for constraint in tuple(accounts):
+            if isinstance(constraint, Risk) and constraint.event in run.events:
+                accounts.pop(constraint)  # it is charged no more
+        charged = [Sum(0.0, 0.0)] * len(accounts)
+        if run.place >= 0 and accounts:
+            charged = _add_up_charges(run.policy.cut_before(run.place), reader, list(accounts))
+        self._limits: dict[Constraint, tuple[Account, Worth]] = {}
+        for (constraint, account), (value, error) in zip(accounts.items(), charged, strict=True):
+            self._limits[constraint] = account, Worth(old.reward, float(value) - float(error))
+            if isinstance(constraint, RiskAhead):
+                left = constraint.level - max(run.list_risks(), default=0.0)
+                self._limits[constraint] = replace(account, slack=min(account.slack, left)), old
+
+    def allow(self, weight: float) -> tuple[RiskBound, list[Constraint]]:
+        """Return the risk bound and the constraints of the rest of the mission."""
+        most, constraints = 1.0, list[Constraint]()
+        for constraint, (account, old) in self._limits.items():
+            if isinstance(constraint, RiskAhead):
+                most = min(1.0, max(0.0, old.risk + max(0.0, account.slack) - ROUNDING))
+                constraints.append(constraint)
+            else:
+                bound = account.allow(old, weight, -math.inf, math.inf)
+                constraints.append(replace(constraint, bound=bound))
+        return self._risk.allow(self._old, weight, most=most), constraints
+
+    def replace(self, new: Worth, certificate: Certificate) -> Account | None:
+        """Return the accounts after a replacement; None if one of them does not allow it."""
+        followed, others = self._risk.replace(self._old, new), dict(self._risk.others)
+        limits = zip(self._limits.items(), certificate.constraints, strict=True)
+        for (constraint, (account, old)), limited in limits:
+            after = Worth(new.reward, float(limited.value) + float(limited.value_error))
+            if isinstance(constraint, RiskAhead):
+                followed, after = followed if limited.passes else None, new
+            own = account.replace(old, after)
+            if followed is None or own is None:
+                return None
+            others[constraint] = own
+        return None if followed is None else replace(followed, others=tuple(others.items()))
+
+
+def _plan_anew(run: Run, search: Callable[..., Result]) -> Replan:
+    """Find a plan for a run that left its own: with no more risk than that, or with the least.
+
+    It keeps the further constraints, as if the mission began here, if any plan is found that does.
+    """
     planned = 0.0 if math.isnan(run.risk_left) else run.risk_left
-    result = search(Constant(min(1.0, planned + run.account.slack)))
+    bound = Constant(min(1.0, planned + run.account.slack))
+    limited = [constraint for constraint, _ in run.account.others]
+    result = search(bound, limited)
+    if limited and not result.safe:
+        result = search(bound)
     if not result.safe and result.safest is not None:
         result = search(Constant(min(1.0, result.safest.risk + TOLERANCE)))
     if not result.safe or result.policy is None:
         return Replan(False, None, None, False, result)
     new = _evaluate_rest(result.policy, run.reader, run.level)
     run.follow(result.policy.start().policy)
-    run.account = replace(run.account, slack=0.0, room=0.0, rate=0.0)
+    none = Account(0.0, 0.0, 0.0)
+    others = tuple((constraint, none) for constraint in limited)
+    run.account = replace(run.account, slack=0.0, room=0.0, rate=0.0, others=others)
     return Replan(True, None, new, False, result)

@@ -21,7 +21,10 @@ An episode has *strayed* where the policy has no continuation: the policy does n
 observation, the world does not have its action, or the policy has ended and the world has not. It
 counts as not failed, with the reward so far; the first one is described.
 
-Each estimate has a confidence interval: Student's for the mean reward, Clopper and Pearson's for a
+**Further constraints.** Episodes add up what they are charged, an event once. A policy has no
+charges: its model is asked for them.
+
+Each estimate has a confidence interval: Student's for a mean, Clopper and Pearson's for a
 probability, which covers the truth at least as often as it claims.
 
 Whether episodes *disagree* with the exact values is another question, and must be wrong far less
@@ -29,9 +32,10 @@ often: if the exact values were true, how likely would episodes like these be? T
 failures then has a binomial distribution, and is tested by it. The sum of n rewards,
 each with standard deviation σ and within b of its mean, is further than nε from its mean with
 probability at most 2 exp(-nε² / (2σ² + 2bε/3)) (Bernstein), whatever else their distribution is;
-σ and b are those of the policy, exactly. All these tests together raise a false alarm with a
-probability of at most `ERROR_LEVEL`. An episode that strays is a disagreement by itself: what
-happened there is impossible in the policy's own model.
+σ and b are those of the policy, exactly. A mean charge is tested by the range of charges alone
+(Hoeffding). All these tests together raise a false alarm with a probability of at most
+`ERROR_LEVEL`. An episode that strays is a disagreement by itself: what happened there is impossible
+in the policy's own model.
 """
 
 from __future__ import annotations
@@ -51,6 +55,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.certificate.certify import certify
+from vulcan.certificate.walk import Chain, follow_policy
+from vulcan.constraints import Constraint, Cost, Risk, charge, read_constraints
 from vulcan.errors import MismatchError, OptionError, PolicyError, SimulationWarning
 from vulcan.model.interface import Outcome, Start, describe_model, stable_text
 from vulcan.model.reader import ModelReader, label_outcomes
@@ -83,6 +89,8 @@ class Expected:
     least: float  # reward of any episode
     most: float
     failures: tuple[float, ...]  # probability of failing at each level
+    # Each further constraint, its value, and by how much two episodes may differ in it at most.
+    charges: tuple[tuple[Constraint, float, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,6 +109,13 @@ class Estimate:
     low: float
     high: float
     exact: float
+
+
+@dataclass(frozen=True)
+class LimitedEstimate(Estimate):
+    """An estimate of what a constraint limits; nan for the risk ahead, which is known exactly."""
+
+    quantity: str  # such as "fuel", "risk(collision)" or "risk ahead"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,6 +154,8 @@ class Simulation:
         Time and number of threads.
     interrupted
         Whether Ctrl-C ended it before all episodes were played.
+    constraints
+        For each further constraint, what the episodes say of it.
     """
 
     model: str
@@ -163,6 +180,7 @@ class Simulation:
     seconds: float
     workers: int
     interrupted: bool = False
+    constraints: tuple[LimitedEstimate, ...] = ()
 
     @property
     def agrees(self) -> bool:
@@ -175,6 +193,7 @@ class Simulation:
             ("reward", self._compare(self.reward, show_reward)),
             ("risk", self._compare(self.risk, show_probability)),
         ]
+        rows += [(each.quantity, self._compare(each, show_reward)) for each in self.constraints]
         if self.frontier.exact or self.frontier.value:
             rows.append(("leaves the plan", self._compare(self.frontier, show_probability)))
         if self.strayed:
@@ -193,6 +212,8 @@ class Simulation:
         interval = f"{100 * self.confidence:g} %: {show(estimate.low)} to {show(estimate.high)}"
         # Outside of the policy's own model exact values need not hold.
         exactly = "exactly" if self.engine == "compiled" else "in its own model"
+        if math.isnan(estimate.value):
+            return f"{exactly} {show(estimate.exact)}"
         return f"{show(estimate.value)}  ({interval})  {exactly} {show(estimate.exact)}"
 
     def __repr__(self) -> str:
@@ -225,10 +246,25 @@ def judge(
     spread = float(stats.t.ppf(0.5 + confidence / 2, max(1, count - 1)))
     half = spread * deviation / math.sqrt(count)
 
-    def estimate(end: int, probability: float) -> Estimate:
-        found = int((ends == end).sum())
+    def share(happened: NDArray[np.bool_]) -> tuple[float, float, float]:
+        found = int(happened.sum())
         interval = stats.binomtest(found, count).proportion_ci(confidence, method="exact")
-        return Estimate(found / count, float(interval.low), float(interval.high), probability)
+        return found / count, float(interval.low), float(interval.high)
+
+    def estimate(end: int, probability: float) -> Estimate:
+        return Estimate(*share(ends == end), probability)
+
+    limited = []
+    for column, (constraint, value, _) in enumerate(exact.charges):
+        found = episodes["charges"][:, column]
+        middle = low = high = math.nan
+        if isinstance(constraint, Cost):
+            middle = float(found.mean())
+            width = spread * float(found.std(ddof=min(1, count - 1))) / math.sqrt(count)
+            low, high = middle - width, middle + width
+        elif isinstance(constraint, Risk):
+            middle, low, high = share(found > 0)
+        limited.append(LimitedEstimate(middle, low, high, value, constraint.quantity))
 
     last = max(len(exact.failures), int(decisions.max()))
     failures = np.bincount(decisions[ends == FAILED] - 1, minlength=last)
@@ -249,16 +285,21 @@ def judge(
         "rewards": rewards,
         "strayed": int((ends == STRAYED).sum()),
         "example": example,
-        "disagreements": find_disagreements(mean, ends, example, exact),
+        "disagreements": find_disagreements(mean, ends, example, exact, limited),
+        "constraints": tuple(limited),
     }
 
 
 def find_disagreements(
-    mean: float, ends: NDArray[np.int8], example: str | None, exact: Expected
+    mean: float,
+    ends: NDArray[np.int8],
+    example: str | None,
+    exact: Expected,
+    limited: Sequence[LimitedEstimate] = (),
 ) -> tuple[str, ...]:
     """Return sentences on observations that are too unlikely under the exact values."""
     count, found = len(ends), []
-    level = ERROR_LEVEL / 3
+    level = ERROR_LEVEL / (3 + len(exact.charges))
     if (chance := weigh_mean(mean, count, exact)) < level:
         found.append(f"the mean reward is {mean:.6f}, not {exact.reward:.6f} (p <= {chance:.0e})")
     for name, end, probability in (
@@ -271,6 +312,13 @@ def find_disagreements(
                 f"it {name} in {number:,} of {count:,} episodes, not with probability "
                 f"{probability:.6g} (p = {chance:.0e})"
             )
+    for each, (_, value, width) in zip(limited, exact.charges, strict=True):
+        far = abs(each.value - value)  # nan for the risk ahead
+        if far > AGREEMENT * max(1.0, width):
+            chance = 2 * math.exp(-2 * count * (far / width) ** 2) if width else 0.0
+            if chance < level:
+                numbers = f"{each.value:.6g}, not {value:.6g}"
+                found.append(f"{each.quantity} is {numbers} (p <= {chance:.0e})")
     if strayed := int((ends == STRAYED).sum()):
         found.append(
             f"{strayed:,} of {count:,} episodes had outcomes that are impossible in the policy's "
@@ -302,6 +350,7 @@ def simulate(
     policy: AnyPolicy,
     model: Any = None,
     *,
+    constraints: Sequence[Constraint | str] | None = None,
     episodes: int = 100_000,
     seed: int = 0,
     parallel: int | None = None,
@@ -319,6 +368,9 @@ def simulate(
         certificate establishes), episodes are compiled. Any other model is played in Python, and
         the policy follows the observations. So is an environment with Gymnasium's `reset` and
         `step`, if the policy is bound to a model with `locate`.
+    constraints
+        What is estimated beside reward and risk, such as ["fuel <= 5"]: it needs the policy's own
+        model. By default the constraints that the policy was made for, where it knows them.
     episodes
         Number of episodes.
     seed
@@ -361,9 +413,20 @@ def simulate(
     began = time.perf_counter()
     threads = parallel or _count_cores()
     elsewhere = is_environment(model)
+    given = policy.members[0].constraints if constraints is None else constraints
+    limited = read_constraints(given)
     own, certified = _recognise(policy, None if elsewhere else model)
     first = _find_discounts(policy, own)[0]
     exact = replace(expect(policy, first), **certified)
+    chains: list[Chain] = []
+    if limited:
+        if own is None:
+            raise PolicyError(
+                f"{limited[0].quantity} is known to the policy's own model only: bind the policy "
+                "to it, or simulate there"
+            )
+        chains = [follow_policy(member, own, constraints=limited)[0] for member in policy.members]
+        exact = replace(exact, **_expect_charges(policy, own, limited, chains))
     with watch_progress(progress) as tell, Monitor(Limits(), tell) as monitor:
 
         def go_on(played: int, reward: float) -> bool:
@@ -373,11 +436,11 @@ def simulate(
 
         if model is None or certified:
             engine, example = "compiled", None
-            found = play(policy, first, episodes, seed, threads, go_on)
+            found = play(policy, first, episodes, seed, threads, go_on, limited, chains)
         else:
             engine, threads = "Python", 1
             discounts = _find_discounts(policy, own if elsewhere else ModelReader(model))
-            found, example = play_in_world(policy, model, episodes, seed, discounts, go_on)
+            found, example = play_in_world(policy, model, episodes, seed, discounts, go_on, limited)
     simulation = Simulation(
         model=policy.about.model if model is None else describe_world(model),
         engine=engine,
@@ -452,6 +515,24 @@ def expect(policy: AnyPolicy, first: float) -> Expected:
     )
 
 
+def _expect_charges(
+    policy: AnyPolicy, own: ModelReader, limited: Sequence[Constraint], chains: Sequence[Chain]
+) -> dict[str, Any]:
+    """Return the exact values of further constraints, and how far apart two episodes may be."""
+    certificate, widths = certify(Problem(own.model, 1.0, constraints=limited), policy), []
+    for column, constraint in enumerate(limited):
+        charges = [np.append(0.0, np.asarray(chain.charges[column], float)) for chain in chains]
+        sizes = (np.ptp(c) * len(chain.sizes) for c, chain in zip(charges, chains, strict=True))
+        widths.append(float(max(sizes)) if isinstance(constraint, Cost) else 1.0)
+    values = [float(each.value) for each in certificate.constraints]
+    return {"charges": tuple(zip(limited, values, widths, strict=True))}
+
+
+def _type_episodes(constraints: Sequence[Constraint]) -> np.dtype[Any]:
+    """Return the type of episodes that add up charges."""
+    return np.dtype([*EPISODE.descr, ("charges", "f8", (len(constraints),))])
+
+
 def play(
     policy: AnyPolicy,
     first: float,
@@ -459,23 +540,39 @@ def play(
     seed: int,
     workers: int,
     go_on: GoOn = lambda *_: True,
+    constraints: Sequence[Constraint] = (),
+    chains: Sequence[Chain] = (),
 ) -> NDArray[Any]:
-    """Return compiled episodes of a policy, the same for a seed whatever the number of threads."""
+    """Return compiled episodes of a policy, the same for a seed whatever the number of threads.
+
+    With constraints they are played along the chains of the members, which have the charges.
+    """
     from vulcan.kernels.episodes import STREAM
     from vulcan.kernels.episodes import play as play_plan
 
     weights = _normalise(policy)
     plans = [build_plan(member, first) for member in policy.members]
+    charges = [np.zeros((0, 0)) for _ in plans]
+    for number, chain in enumerate(chains):
+        outcomes = np.zeros(len(chain.target), plans[number][1].dtype)
+        outcomes["probability"], outcomes["reward"] = chain.probability, chain.reward
+        outcomes["child"] = chain.target
+        ends = np.searchsorted(chain.source, np.arange(len(chain) + 1))
+        plans[number] = (ends, outcomes, plans[number][2])
+        charges[number] = np.column_stack(chain.charges).astype(float)
+    once = np.array([not isinstance(constraint, Cost) for constraint in constraints], np.bool_)
 
     def play_chunk(size: int, begin: int, draw: int) -> NDArray[Any]:
         stream = np.array([(begin,)], STREAM)
-        columns = np.zeros(size), np.zeros(size, np.int8), np.zeros(size, np.int32)
+        totals = np.zeros((size, len(constraints)))
+        columns = np.zeros(size), np.zeros(size, np.int8), np.zeros(size, np.int32), totals
         counts = np.random.default_rng(int(draw)).multinomial(size, weights)
         ends = np.cumsum(counts)
-        for plan, count, end in zip(plans, counts, ends, strict=True):
-            play_plan(plan, stream, *(column[end - count : end] for column in columns))
-        episodes = np.zeros(size, EPISODE)
-        for name, column in zip(EPISODE.names or (), columns, strict=True):
+        for plan, charged, count, end in zip(plans, charges, counts, ends, strict=True):
+            mine = (column[end - count : end] for column in columns)
+            play_plan(plan, charged, once, stream, *mine)
+        episodes = np.zeros(size, _type_episodes(constraints))
+        for name, column in zip(episodes.dtype.names or (), columns, strict=True):
             episodes[name] = column
         return episodes
 
@@ -519,31 +616,32 @@ def play_in_world(
     seed: int,
     discounts: Sequence[float],
     go_on: GoOn,
+    constraints: Sequence[Constraint] = (),
 ) -> tuple[NDArray[Any], str | None]:
     """Return episodes of a policy in another model or environment, and the first that strayed."""
     rng = np.random.default_rng(seed)
     if not is_environment(world):
-        player = _World(ModelReader(world), rng)
+        player = _World(ModelReader(world), rng, constraints)
     elif policy.reader is None or not hasattr(policy.reader.model, "locate"):
         raise OptionError(
             "an environment needs a policy that is bound to a model with locate(state, action, "
             "measurement): simulate(policy.bind(model), environment)"
         )
     else:
-        player = _World(policy.reader, rng, world, seed)
+        player = _World(policy.reader, rng, constraints, world, seed)
     members = [MemberLists(member) for member in policy.members]
     weights = _normalise(policy)
-    found: list[tuple[float, int, int]] = []
+    found: list[tuple[Any, ...]] = []
     collected, example = 0.0, None
     for played, member in enumerate(rng.choice(len(members), episodes, p=weights), 1):
         reward, end, level = player.play(members[member], discounts)
         if isinstance(end, str):
             example, end = example or end, STRAYED
-        found.append((reward, end, level))
+        found.append((reward, end, level, player.charged))
         collected += reward
         if not go_on(played, collected / played):
             break
-    return np.array(found, EPISODE), example
+    return np.array(found, _type_episodes(constraints)), example
 
 
 class _World:
@@ -553,15 +651,19 @@ class _World:
         self,
         reader: ModelReader,
         rng: np.random.Generator,
+        constraints: Sequence[Constraint] = (),
         environment: Any = None,
         seed: int | None = None,
     ) -> None:
         self._reader, self._rng, self._environment, self._seed = reader, rng, environment, seed
+        self._constraints = constraints
+        self.charged: tuple[float, ...] = ()  # in the last episode, for each constraint
         self._answers: dict[Any, tuple[Any, list[Outcome], list[str], list[float]]] = {}
 
     def play(self, member: MemberLists, discounts: Sequence[float]) -> tuple[float, int | str, int]:
         """Return the reward of an episode, how it ended, and its number of decisions."""
         self._state, act = self._reader.root, self._draw
+        self.charged = (0.0,) * len(self._constraints)
         if self._environment is not None:
             self._measured, act = self._environment.reset(seed=self._seed), self._step
             self._seed = None  # the environment goes on with its own random numbers
@@ -587,6 +689,7 @@ class _World:
         position = min(bisect(chances, self._rng.random()), len(outcomes) - 1)
         outcome, label = outcomes[position], labels[position]
         reward = float(outcome.reward)
+        self._charge(outcome)
         if outcome.fails:
             return reward, FAILED
         self._state = outcome.state
@@ -618,8 +721,18 @@ class _World:
         for outcome, label in zip(outcomes, labels, strict=True):
             if found in (label, outcome.state) and label in children:
                 self._state = outcome.state
+                self._charge(outcome)
                 return reward, END if over and children[label] >= 0 else children[label]
         return reward, f"the model has no outcome {shorten(self._measured)} of {action!r}"
+
+    def _charge(self, outcome: Outcome) -> None:
+        """Add what an outcome is charged."""
+        self.charged = tuple(
+            total
+            if total and not isinstance(constraint, Cost)
+            else total + charge(constraint, outcome)
+            for constraint, total in zip(self._constraints, self.charged, strict=True)
+        )
 
     def _evaluate(self, label: str) -> tuple[Any, list[Outcome], list[str], list[float]] | None:
         """Return an action here, its outcomes, their labels and their cumulated probabilities."""

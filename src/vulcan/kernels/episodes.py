@@ -12,6 +12,11 @@ A policy is given as three arrays:
     first     [N + 1]  the outcomes of decision k are first[k] to first[k + 1] - 1
     outcomes  [M]      `OUTCOME`: the child is the next decision, or END, FAILED, UNPLANNED
     discount  [2]      γ after the first decision, and after later ones
+
+Further constraints have a column each:
+
+    charges   [M, K]   what an outcome is charged
+    once      [K]      whether an episode is charged the first time only
 """
 
 from __future__ import annotations
@@ -41,10 +46,11 @@ VALUE = np.dtype(
 
 
 @kernel
-def play(policy, stream, rewards, ends, decisions):
+def play(policy, charges, once, stream, rewards, ends, decisions, totals):
     """Play an episode for each element of the arrays.
 
-    `stream` is a `STREAM` [1]; an episode ends in END, FAILED or UNPLANNED.
+    `stream` is a `STREAM` [1]; an episode ends in END, FAILED or UNPLANNED. `totals` [n, K], zeros,
+    get what each is charged.
     """
     first, outcomes, discount = borrow(policy)
     control = stream[0]
@@ -52,8 +58,12 @@ def play(policy, stream, rewards, ends, decisions):
         node = 0 if len(first) > 1 else END
         collected, weight, level = 0.0, 1.0, 0
         while node >= 0:
-            outcome = outcomes[draw_outcome(first, outcomes, node, control)]
+            row = draw_outcome(first, outcomes, node, control)
+            outcome = outcomes[row]
             collected += weight * outcome.reward
+            for c in range(len(once)):
+                if not once[c] or totals[k, c] == 0.0:
+                    totals[k, c] += charges[row, c]
             weight *= discount[min(level, 1)]
             node = outcome.child
             level += 1

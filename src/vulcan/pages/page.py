@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from vulcan.bounds.base import RiskBound
-from vulcan.certificate.certify import Certificate, describe_frontier
+from vulcan.certificate.certify import Certificate, describe_frontier, describe_limited
 from vulcan.errors import BoundError
 from vulcan.numerics import END, FAILED, UNPLANNED
 from vulcan.pages.arrays import Places, pack_arrays
@@ -76,6 +76,7 @@ class PagePlan:
             with suppress(BoundError):  # it can't be evaluated there
                 allowed = float(self.bound(reward))
             curve.append((reward, allowed if math.isfinite(allowed) else None))
+        limited = list(map(describe_limited, self.certificate.constraints))
         return {
             "name": self.name,
             "bound": str(self.bound),
@@ -90,7 +91,7 @@ class PagePlan:
             "curve": curve,
             "remark": self.remark,
             "randomised": len(self.policy.members) > 1,
-        }
+        } | ({"constraints": limited} if limited else {})
 
 
 def _find_span(places: Places) -> tuple[float, float]:
@@ -267,7 +268,7 @@ TEMPLATE = """<!doctype html>
 <body>
 <header class="top">
 <h1>{title}</h1>
-<p class="verdict {kind}"><strong>{verdict}</strong> <span>{summary}</span></p>
+<p class="verdict {kind}"><strong>{verdict}</strong> <span>{summary}</span>{limits}</p>
 </header>
 <section class="answers" aria-label="Common questions">
 {answers}
@@ -347,6 +348,10 @@ def make_page(plans: Sequence[PagePlan], explanation: Explanation, area: PageMap
         kind="bad" if not plan.certificate.safe else "" if own_bound else "good",
         verdict=verdict,
         summary=escape(summary),
+        limits="".join(
+            f"<br><span>{escape(quantity)}: {escape(text)}</span>"
+            for quantity, text in map(describe_limited, plan.certificate.constraints)
+        ),
         answers="\n".join(map(_show_answer, answers)),
         facts=json.dumps(facts, allow_nan=False).replace("<", "\\u003c"),
         plans=packed,

@@ -29,6 +29,9 @@ whole plan would have
 and is worth less if E g' < E g, or else too risky if er' > Δ(E g'); if it is neither, the plan is
 not the best one, unless both are as good.
 
+A further constraint is spent on an action by reach · (its expected charge) at all points of the
+same state and action. For an event, reach is that of the histories in which it has not happened.
+
 The continuation after another action is not in the plan. Where states merge and are few, dynamic
 programs over all state–step pairs (`vulcan.exact.sweeps`) give the best one at the price at which
 the bound binds, and the safest. Elsewhere only the step itself is compared, as if what follows were
@@ -47,6 +50,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from vulcan.constraints import Constraint, Risk, RiskAhead, charge
 from vulcan.errors import BoundError
 from vulcan.exact.acceptance import BoundTest
 from vulcan.exact.dual import Dual
@@ -67,7 +71,10 @@ BEYOND: Final = "claimed beyond the frontier"  # in place of an action
 
 WORTH_TELLING: Final = 1e-9  # relative difference of rewards above which it is not rounding
 LONGEST_STATE: Final = 80  # longest text of a state, in characters
+MOST_SPENT: Final = 10  # choices that are named for a constraint
 MOST_EVALUATIONS: Final = 50_000  # (state, action) pairs evaluated beside those of the plan
+
+BETTER: Final = ("better", "better by the risk bound alone")  # without, with other constraints
 
 EXACTLY: Final = (
     "the other action, then the best continuation at the price of risk, computed exactly over all "
@@ -101,7 +108,8 @@ class Alternative:
     """Another action at a place, with the rest of the plan unchanged.
 
     The verdict is "worth less", "as good" up to rounding, "too risky" for the bound, or "better":
-    the plan is not optimal. It is "not known" instead if only the step itself could be compared.
+    the plan is not optimal. It is "not known" instead if only the step itself could be compared,
+    and "better by the risk bound alone" where there are further constraints.
     """
 
     action: str
@@ -132,6 +140,18 @@ class RiskyPlace:
 
 
 @dataclass(frozen=True)
+class Spending:
+    """On which choices a further constraint is spent, up to the frontier."""
+
+    quantity: str  # such as "fuel"
+    total: float
+    # Action, state, and what they are charged in all; those that are charged most first. Of the
+    # risk ahead: where it is largest.
+    choices: tuple[tuple[str, str, float], ...]
+    history: tuple[tuple[str, str], ...] = ()  # that leads there, as in `RiskyPlace`
+
+
+@dataclass(frozen=True)
 class Explanation:
     """Where a policy earns its reward and takes its risk.
 
@@ -156,6 +176,8 @@ class Explanation:
         How alternatives were compared, in a sentence; None if none were searched for.
     price
         Gain of the optimal reward per unit of allowed risk; None if not known.
+    spent
+        For each further constraint of the problem, the choices that it is spent on.
     """
 
     reward: float
@@ -168,6 +190,7 @@ class Explanation:
     unavoidable: float = 0.0
     compared: str | None = None
     price: float | None = None
+    spent: tuple[Spending, ...] = ()
 
     def __repr__(self) -> str:
         return (
@@ -251,6 +274,7 @@ def explain(problem: Problem, policy: AnyPolicy, *, places: int = 10) -> Explana
         unavoidable=plan.unavoidable,
         compared=None if not riskiest else ASSUMED if plan.best is None else EXACTLY,
         price=plan.price,
+        spent=tuple(map(plan.list_spending, problem.constraints if len(plan.rows) else ())),
     )
 
 
@@ -263,6 +287,7 @@ class _Plan:
 
     def __init__(self, problem: Problem, points: DecisionPoints, reader: ModelReader) -> None:
         self._bound, self._points, self._reader = problem.risk_bound, points, reader
+        self._limited = bool(problem.constraints)  # which nothing is compared by
         self.rows, values = points.rows, find_values(points, reader)
         self._labels = list(number_labels(points.policy))
         self._action, self._fails = values["action"], values["fails"]
@@ -314,7 +339,8 @@ class _Plan:
         self.safest = sweeps.follow(0.0, 1.0)
         dual = Dual(BoundTest(self._bound), sweeps.find_best).search()
         if not math.isinf(dual.upper_bound) and math.isfinite(dual.multiplier):
-            self.price, self._multiplier = dual.price, dual.multiplier
+            self._multiplier = dual.multiplier
+            self.price = None if self._limited else dual.price
             self.best = sweeps.follow(1.0, dual.multiplier)
 
     def _find_pair(self, point: int) -> tuple[int, int]:
@@ -379,6 +405,37 @@ class _Plan:
         choices += self._beyond
         return tuple(sorted(choices, key=lambda choice: (-choice.accepted, -abs(choice.reward))))
 
+    def list_spending(self, constraint: Constraint) -> Spending:
+        """Return the choices that a further constraint is spent on."""
+        if isinstance(constraint, RiskAhead):
+            worst = int(self._risk_ahead.argmax())
+            most, action = float(self._risk_ahead[worst]), self._labels[self._action[worst]]
+            history = tuple(map(self._points.last_step, self._points.list_path(worst)[1:]))
+            choices = ((action, self._name_state(worst), most),)
+            return Spending(constraint.quantity, most, choices, history)
+        charges = []
+        for point, action in enumerate(self._action.tolist()):
+            state = self._find_state(point)
+            own = self._reader.actions(state)[self._labels[action]]
+            outcomes = self._reader.outcomes(state, own)
+            charges.append([(float(o.probability), float(charge(constraint, o))) for o in outcomes])
+        reach, members = self.rows["reach"].tolist(), self._points.policy.members
+        if isinstance(constraint, Risk):
+            reach = np.where(self.rows["level"] == 0, reach, 0.0).tolist()
+            for source, outcome, target in self._points.edges.tolist():  # level by level
+                row = self.rows[source]
+                first = members[row["member"]].first_outcome[row["node"]]
+                probability, happens = charges[source][outcome - first]
+                reach[target] += 0.0 if happens else reach[source] * probability
+        spent = np.array(reach) * [math.fsum(p * x for p, x in pairs) for pairs in charges]
+        totals = np.bincount(self._group, spent)
+        largest = [k for k in np.argsort(-np.abs(totals))[:MOST_SPENT].tolist() if totals[k]]
+        named = tuple(
+            (self._labels[self._action[k]], self._name_state(k), float(totals[group]))
+            for group, k in zip(largest, self._first[largest].tolist(), strict=True)
+        )
+        return Spending(constraint.quantity, math.fsum(spent), named)
+
     def list_sure_failures(self) -> tuple[Choice, ...]:
         """Return the actions that surely fail, each with the safest other action."""
         reach = np.bincount(self._group, self.rows["reach"])
@@ -438,7 +495,7 @@ class _Plan:
         if judged.verdict != "too risky":
             return judged
         safest_change = self._judge(point, label, self._add_ahead(point, rows[label], self.safest))
-        if safest_change.verdict == "better":
+        if safest_change.verdict in BETTER:
             return safest_change
         acceptable = self.risk + safest_change.risk_change <= safest_change.allowed + TOLERANCE
         return replace(judged, safest_change=safest_change.reward_change if acceptable else None)
@@ -468,7 +525,7 @@ class _Plan:
             mean = float(self._reader.weights[level]) * (step.reward + goes_on * reward)
             found.append(self._judge(point, label, Worth(mean, step.risk + goes_on * risk)))
         most = max(found, key=lambda other: other.reward_change, default=None)
-        if most is not None and most.verdict == "better":
+        if most is not None and most.verdict in BETTER:
             return replace(most, verdict="not known")
         return most
 
@@ -486,7 +543,8 @@ class _Plan:
         if more_reward <= least:
             verdict = "worth less" if more_reward < -least else "as good"
         else:
-            verdict = "too risky" if self.risk + more_risk > allowed + TOLERANCE else "better"
+            too_risky = self.risk + more_risk > allowed + TOLERANCE
+            verdict = "too risky" if too_risky else BETTER[self._limited]
         return Alternative(action, more_reward, more_risk, allowed, verdict)
 
     def _weigh_others(self, point: int) -> dict[str, Worth]:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from vulcan.bounds.base import RiskBound
 from vulcan.certificate.certify import certify
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import EXACT_GAP
@@ -75,11 +74,12 @@ def explore(
         require_number("what_if, a number of seconds,", what_if, above=0.0)
     reader = open_own_model(policy.about, problem.model)
     explanation = explain(problem, policy, places=12)
-    plan = _make_plan("this plan", policy, reader, problem.risk_bound)
+    plan = _make_plan("this plan", policy, reader, problem)
     plans = [replace(plan, own_bound=own_bound)]
     for scale in () if what_if is None else sorted(scales):
         bound = problem.risk_bound.scale(scale)
-        result = solve(Problem(problem.model, bound), time_limit=what_if)
+        other = Problem(problem.model, bound, constraints=problem.constraints)
+        result = solve(other, time_limit=what_if)
         if not result.safe or result.policy is None:
             continue
         gap, remark = result.gap, "the best plan within this bound, proved"
@@ -90,7 +90,7 @@ def explore(
                 found = f"found in {what_if:g} s; a longer search may find a better one"
                 remark = f"{found}; {remark}".rstrip("; ")
         name = f"{scale:g} times the allowed risk"
-        plans.append(_make_plan(name, result.policy, reader, bound, MOST_OF_OTHERS, remark))
+        plans.append(_make_plan(name, result.policy, reader, other, MOST_OF_OTHERS, remark))
     area = problem.model.page_map() if hasattr(problem.model, "page_map") else None
     return make_page(plans, explanation, area)
 
@@ -99,11 +99,11 @@ def _make_plan(
     name: str,
     policy: AnyPolicy,
     reader: ModelReader,
-    bound: RiskBound,
+    problem: Problem,
     most: int | None = None,
     remark: str = "",
 ) -> PagePlan:
     with pause_collection():
         places = collect_arrays(find_decision_points(policy, reader), reader, most)
-    certificate = certify(Problem(reader.model, bound), policy)
-    return PagePlan(name, policy, places, bound, certificate, remark)
+    certificate = certify(problem, policy)
+    return PagePlan(name, policy, places, problem.risk_bound, certificate, remark)

@@ -188,6 +188,7 @@ def plan_and_certify(
         policy = policy.attach(ModelReader(problem.model))
         for member in policy.members:
             member.risk_bound = problem.risk_bound
+            member.constraints = problem.constraints
     changed = {
         "policy": policy,
         "statistics": replace(finding.statistics, lost_workers=len(losses)),

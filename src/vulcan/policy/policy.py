@@ -52,6 +52,7 @@ from vulcan.parameters import shorten
 
 if TYPE_CHECKING:
     from vulcan.bounds.base import RiskBound
+    from vulcan.constraints import Constraint
     from vulcan.policy.run import Run
     from vulcan.policy.views import PolicyTable
 
@@ -203,6 +204,7 @@ class Policy(AnyPolicy):
         self.about, self.weights, self.beyond = about, (1.0,), beyond
         self.reader: ModelReader | None = None
         self.risk_bound: RiskBound | None = None  # only known to the process that planned for it
+        self.constraints: tuple[Constraint, ...] = ()  # that it was made for, beside the bound
         self.labels = tuple(labels)
         self.action, self.first_outcome = action, first_outcome
         self.label, self.child = label, child
@@ -254,11 +256,20 @@ class Policy(AnyPolicy):
     def attach(self, reader: ModelReader | None) -> Policy:
         bound = self.cut_off()
         bound.beyond, bound.reader, bound.risk_bound = self.beyond, reader, self.risk_bound
+        bound.constraints = self.constraints
         return bound
 
     def cut_off(self) -> Policy:
         """Return the same policy, of which nothing is known beyond its frontier."""
         return Policy(self.about, self.labels, *self._arrays())
+
+    def cut_before(self, node: int) -> Policy:
+        """Return the policy from a node on."""
+        first, child = self.first_outcome[node:], self.child[self.first_outcome[node] :]
+        rows = [getattr(self, name)[first[0] :] for name in ("label", "probability", "reward")]
+        onward = np.where(child >= 0, child - node, child).astype(np.int32)
+        arrays: list[Any] = [self.action[node:], first - first[0], *rows, onward]
+        return Policy(self.about, self.labels, *arrays)
 
     def _arrays(self) -> list[Any]:
         return [getattr(self, name) for name in self.ARRAYS]
@@ -266,7 +277,8 @@ class Policy(AnyPolicy):
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickling, with the model."""
         model = None if self.reader is None else self.reader.model
-        return (_rebuild, (model, self.about, self.labels, *self._arrays(), self.beyond))
+        parts = (self.about, self.labels, *self._arrays(), self.beyond)
+        return (_rebuild, (model, self.constraints, *parts))
 
     def start(self, seed: int | None = None) -> Run:
         from vulcan.policy.run import Run
@@ -287,8 +299,9 @@ class Policy(AnyPolicy):
         return load_policy(path)
 
 
-def _rebuild(model: Any, *parts: Any) -> Policy:
+def _rebuild(model: Any, constraints: tuple[Constraint, ...], *parts: Any) -> Policy:
     policy = Policy(*parts)
+    policy.constraints = constraints
     return policy if model is None else policy.attach(ModelReader(model))
 
 

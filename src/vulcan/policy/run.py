@@ -45,6 +45,7 @@ class ExpectedOutcome(NamedTuple):
     reward: float
     state: Any
     child: int
+    event: str | None = None  # known with a model
 
 
 def match_observation(
@@ -133,6 +134,8 @@ class Run:
     replaceable
         Whether the plan from here on may be replaced: not once claims of the model contradict each
         other.
+    events
+        The events that have happened so far (`Outcome.event`); empty without a model.
     """
 
     def __init__(self, policy: Policy, reader: ModelReader | None) -> None:
@@ -142,6 +145,7 @@ class Run:
         self.left_plan, self.risk_left = False, math.nan
         self.account: Any = None
         self.replaceable = True
+        self.events: frozenset[str | None] = frozenset()
         self._reader = reader
         self._begun = 0  # the level at which the policy began
         self._state: Any = None if reader is None else reader.root
@@ -251,6 +255,19 @@ class Run:
         """The values of the current node, discounted from here on."""
         first = None if self._reader is None else float(self._reader.discounts[self._begun])
         return self.policy.node_values(first)[self.place]
+
+    def list_risks(self) -> list[float]:
+        """Return the risk ahead at each history since the current plan began, as it was then."""
+        policy, place, risks = self.policy, 0, []
+        for _, observed in self._history[self._begun :]:
+            risks.append(float(policy.node_values()["risk"][place]))
+            rows = policy.outcomes(place)
+            place = next(
+                int(policy.child[k]) for k in rows if policy.labels[policy.label[k]] == observed
+            )
+        if self.place >= 0:
+            risks.append(float(policy.node_values()["risk"][place]))
+        return risks
 
     @property
     def action_label(self) -> str:
@@ -389,6 +406,7 @@ class Run:
             self._reward += float(self._reader.weights[self.level]) * observed.reward
             self._state = observed.state
         self._history += ((label, observed.label),)
+        self.events |= {observed.event} - {None}
         if self._decision is not None:
             *_, agrees = self._decision
             self.replaceable = self.replaceable and agrees
@@ -425,7 +443,8 @@ class Run:
         recorded = label, [o.label for o in planned], numbers
         check.compare(outcomes, labels, recorded, state, level)
         pairs = zip(planned, outcomes, strict=True)
-        return label, action, [p._replace(state=o.state) for p, o in pairs], True
+        known = [p._replace(state=o.state, event=o.event) for p, o in pairs]
+        return label, action, known, True
 
     def _find_default(self) -> Decision:
         """Return the model's default action, taken beyond the frontier of the plan."""
