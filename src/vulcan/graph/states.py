@@ -470,9 +470,10 @@ class StateGraph(Graph):
             self._new_reached += [FAILURE_STATE] * (len(numbers) - safe)
             self._action_labels.append(label)
             given = [outcome.label for outcome in outcomes]
-            if self._constraints:
+            if None in given and any(o.costs or o.event is not None for o in outcomes):
                 # Rows do not have the costs and events that labels may depend on.
                 given = list(label_outcomes(outcomes))
+            if self._constraints:
                 self._charge(place, outcomes)
             self._outcome_labels += given
         self.expanded.append(state)
