@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 """Check a Vulcan policy without Vulcan: one file, Python's standard library, nothing else.
 
-    python vulcan_check.py plan.vulcan --bound "0.002*x"
+    python vulcan_check.py plan.vulcan --bound "0.002*x" --constraint "fuel <= 5"
 
 The file is read as docs/reference/policy-format.md says. From the answers of the model that it
 records, the expected reward R and the probability of failure F are recomputed in fractions, and F
-is compared with what the risk bound Δ allows for R. Straight bounds are evaluated exactly, others
-between a fraction below and one above. The exit code is the answer:
+is compared with what the risk bound Δ allows for R; likewise costs, events and the risk ahead.
+Straight bounds are evaluated exactly, others between fractions. The exit code is the answer:
 
-    0  safe         complete or bounded, and F <= Δ(R) + TOLERANCE, with Δ given as --bound
+    0  safe         complete or bounded, and F <= Δ(R) + TOLERANCE, with all limits given as options
     1  not safe     incomplete without bounds beyond its frontier, or F > Δ(R) + TOLERANCE
     2  bad file     it can't be read, is damaged, or is no policy
     3  can't say    no bound that can be evaluated, and is concave and nondecreasing, or too close
-    4  within its own bound    like 0, but without --bound: Δ is what the author of the file chose
+    4  within its own bound    like 0, but the author of the file chose the bound, or a constraint
 """
 
 import argparse
@@ -22,7 +22,6 @@ import hashlib
 import io
 import math
 import operator
-import os
 import re
 import struct
 from fractions import Fraction
@@ -32,25 +31,23 @@ from typing import Any
 TOLERANCE = Fraction(1e-12)  # the float 64, exactly; of sums of probabilities as well
 END, FAILED, UNPLANNED = -1, -2, -3
 ARRAYS = ("action", "first_outcome", "label", "probability", "reward", "child")
-CLAIM, NOTHING = ("claim", "risk", "reward"), "nothing"  # the largest claim
-KINDS = "iqiddidd"  # of their numbers, as `struct` calls them
+KINDS = "iqiddidd"  # of their numbers and of those beyond the frontier, as `struct` calls them
+MIXTURE, CLAIM, NOTHING = ("weights", "members"), ("claim", "risk", "reward"), "nothing planned"
 ABOUT: dict[str, Any] = {"model": (str,), "fingerprint": (str,), "solver": (str,)}
 ABOUT |= {"horizon": (int,), "discount": (int, float), "risk_bound": (str, type(None))}
-ABOUT |= {"initial_action": (bool, type(None))}
+ABOUT |= {"initial_action": (bool, type(None)), "constraints": (list,)}
+LIMIT = re.compile(r"(?!risk <)(risk\()?[^\W\d]\w*([ .:-]\w+)*(?(1)\)) <= .+", re.DOTALL)
 LENGTHS = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4, 0xDC: 2, 0xDD: 4, 0xDE: 2, 0xDF: 4}
 ANSWERS = ("safe", "not safe", "bad file", "can't say", "within its own bound")
 CLAIMS = {"any continuation": ", whatever follows", "default action": ", and by what it claims"}
 SAFE, NOT_SAFE, BAD_FILE, CANNOT_SAY, OWN_BOUND = range(5)
 Interval = tuple[Fraction, Fraction]
-Names = dict[str, Interval]
-DOWN = decimal.Context(60, decimal.ROUND_FLOOR, Emin=-999, Emax=999)
-UP = decimal.Context(60, decimal.ROUND_CEILING, Emin=-999, Emax=999)
+DOWN, UP = (decimal.Context(60, f"ROUND_{k}", Emin=-999, Emax=999) for k in ("FLOOR", "CEILING"))
 DEFINED = {"expm1": "exp(u)-1", "log1p": "log(1+u)", "sqrt": "u**0.5", "tanh": "2/(1+exp(-2*u))-1"}
 OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 FUNCTIONS = {"exp": ("exp(u)", "exp(u)"), "expm1": ("exp(u)", "exp(u)"), "log": ("1/u", "-1/(u*u)")}
-FUNCTIONS |= {"sqrt": ("0.5*u**(-0.5)", "-0.25*u**(-1.5)")}  # first and second derivatives
-FUNCTIONS |= {"log1p": ("1/(1+u)", "-1/((1+u)*(1+u))")}
-FUNCTIONS |= {"tanh": ("1-tanh(u)**2", "-2*tanh(u)*(1-tanh(u)**2)")}
+FUNCTIONS |= {"sqrt": ("0.5*u**(-0.5)", "-0.25*u**(-1.5)"), "log1p": ("1/(1+u)", "-1/(1+u)**2")}
+FUNCTIONS |= {"tanh": ("1-tanh(u)**2", "-2*tanh(u)*(1-tanh(u)**2)")}  # both derivatives
 FUNCTIONS |= {"atan": ("1/(1+u*u)", "-2*u/((1+u*u)*(1+u*u))")}
 RULES = {"+": ("du+dv", "ddu+ddv"), "-": ("du-dv", "ddu-ddv")}
 RULES |= {"*": ("du*v+u*dv", "ddu*v+2*du*dv+u*ddv")}  # derivatives in x of u and v, and of u * v
@@ -77,19 +74,6 @@ def require(condition: bool, text: str, code: int = BAD_FILE) -> None:
         raise NoAnswerError(text, code)
 
 
-def read_content(path: str) -> tuple[int, io.BytesIO]:
-    """Return the version and the content of a file that is whole."""
-    with open(path, "rb") as file:
-        size, header = os.fstat(file.fileno()).st_size, file.read(20)
-        require(len(header) == 20 and header[:8] == b"VULCAN\x1a\n", "this is no Vulcan policy")
-        version, length = struct.unpack("<IQ", header[8:])
-        require(version in (1, 2, 3), f"the file has format {version}; this program reads 1 to 3")
-        require(size == 52 + length, f"the file has {size} bytes instead of {52 + length}")
-        content, digest = file.read(length), file.read(33)
-    require(hashlib.sha256(header + content).digest() == digest, "the file is damaged (checksum)")
-    return version, io.BytesIO(content)
-
-
 def take(stream: io.BytesIO, count: int) -> bytes:
     """Return the next bytes."""
     data = stream.read(count)
@@ -110,9 +94,8 @@ def decode(stream: io.BytesIO, depth: int = 0) -> Any:
     if 0xCC <= code <= 0xD3:
         return int.from_bytes(take(stream, 1 << (code & 3)), "big", signed=code >= 0xD0)
     is_text = 0xA0 <= code < 0xC0 or 0xD9 <= code <= 0xDB
-    if code < 0xC0:
-        count = code & (31 if is_text else 15)
-    else:
+    count = code & (31 if is_text else 15)
+    if code >= 0xC0:
         require(code in LENGTHS, f"the content has a value of the unknown kind {code:#x}")
         count = int.from_bytes(take(stream, LENGTHS[code]), "big")
     if is_text or code in (0xC4, 0xC5, 0xC6):
@@ -120,8 +103,8 @@ def decode(stream: io.BytesIO, depth: int = 0) -> Any:
     if 0x90 <= code < 0xA0 or code in (0xDC, 0xDD):
         return [decode(stream, depth + 1) for _ in range(count)]
     pairs = [(decode(stream, depth + 1), decode(stream, depth + 1)) for _ in range(count)]
-    require(all(isinstance(key, str) for key, _ in pairs), "a key is not a text")
-    require(len(dict(pairs)) == count, "a map has a key twice")
+    fits = all(isinstance(key, str) for key, _ in pairs) and len(dict(pairs)) == count
+    require(fits, "a key of a map is no text, or there twice")
     return dict(pairs)
 
 
@@ -133,39 +116,49 @@ def fields(value: Any, names: tuple[str, ...], what: str) -> list[Any]:
 
 def read_member(content: Any, version: int = 1) -> tuple[dict[str, Any], list[Any]]:
     """Return the description and the arrays of a deterministic policy, in the right sizes."""
-    names = ("about", "labels", "arrays") + ("beyond",) * (version == 3)
-    about, labels, arrays, *beyond = fields(content, names, "a policy")
+    names = ("about", "labels", "arrays", *{3: ["beyond"], 4: ["charges"]}.get(version, []))
+    about, labels, arrays, *more = fields(content, names, "a policy")
     require(isinstance(about, dict), "it has no description")
-    about = {"initial_action": None} | about
+    about = {"initial_action": None, "constraints": []} | about
     for name, kinds in ABOUT.items():
         require(name in about and type(about[name]) in kinds, f"its {name} is missing or wrong")
     require(1 <= about["horizon"] <= 10**6, "its horizon is not from 1 to a million")
     require(0 <= about["discount"] <= 1, "its discount is not from 0 to 1")
+    require(all(LIMIT.fullmatch(str(k)) for k in about["constraints"]), "its constraints are wrong")
     require(type(labels) is list and all(type(k) is str for k in labels), "its labels are no texts")
-    claim, *bounds = fields(beyond[0], CLAIM, "beyond") if beyond else ("", b"", b"")
-    columns = []
-    for raw, kind in zip([*fields(arrays, ARRAYS, "the arrays"), *bounds], KINDS, strict=True):
+    claim, *bounds = fields(more[0], CLAIM, "beyond") if version == 3 else ("", b"", b"")
+    charges = more[0] if version == 4 else {}
+    require(type(charges) is dict and "risk ahead" not in charges, "its charges are wrong")
+    about["charges"], columns, kinds = sorted(charges), [], KINDS + "d" * len(charges)
+    raws = [*fields(arrays, ARRAYS, "the arrays"), *bounds, *map(charges.get, about["charges"])]
+    for raw, kind in zip(raws, kinds, strict=True):
         count, rest = divmod(len(raw), struct.calcsize(kind)) if type(raw) is bytes else (0, 1)
         require(rest == 0, "an array is cut off")
         columns.append(struct.unpack(f"<{count}{kind}", raw))
-    action, first, label, *others, risk, least = columns
-    require(all(len(other) == len(label) for other in others), "its arrays differ in length")
+    action, first, label, _, _, child, risk, least, *charged = columns
+    require(len(set(map(len, (*columns[2:6], *charged)))) == 1, "its arrays differ in length")
     shared = len(first) == len(action) + 1 and first[0] == 0 and first[-1] == len(label)
     require(shared and all(map(operator.lt, first, first[1:])), "first_outcome is no partition")
     require(all(0 <= k < len(labels) for k in (*action, *label)), "a label is missing")
-    rows = [row for row, child in enumerate(columns[5]) if child == UNPLANNED]
+    for name, column in zip(about["charges"], charged, strict=True):
+        fits = all(c in (0, 1) if "(" in name else abs(c) <= 1e100 for c in column)
+        require(fits and LIMIT.match(f"{name} <= 0") is not None, f"charges for {name} are wrong")
+    rows = [row for row, after in enumerate(child) if after == UNPLANNED]
     fits = claim in list(CLAIMS) and len(risk) == len(least) == len(rows) > 0
     fits = fits and all(0 <= u <= 1 for u in risk) and all(abs(low) <= 1e100 for low in least)
-    require(fits or not beyond, "the bounds beyond its frontier are wrong")
-    later = {c: (Fraction(least[k]), Fraction(risk[k]), 1, 0) for k, c in enumerate(rows) if beyond}
-    return about, [*columns[:6], claim if beyond else NOTHING if rows else "", later]
+    require(fits or version != 3, "the bounds beyond its frontier are wrong")
+    later = {k: (Fraction(least[j]), Fraction(risk[j]), 0) for j, k in enumerate(rows) if claim}
+    return about, [*columns[:6], claim or NOTHING * bool(rows), later, charged]
 
 
 def evaluate_member(about: dict[str, Any], columns: list[Any]) -> Any:
-    """Return reward, risk, frontier, and how many decisions follow each other at the most."""
-    action, first, label, probability, reward, child, _, later = columns
+    """Return reward, risk, frontier, charges, largest risk ahead, and most decisions in a row."""
+    action, first, label, probability, reward, child, _, later, charges = columns
     initial, discount = about["initial_action"], Fraction(about["discount"])
-    values: dict[int, Any] = {END: (0, 0, 0, 0), FAILED: (0, 1, 0, 0), UNPLANNED: (0, 0, 1, 0)}
+    fails, leaves = ([c == end for c in child] for end in (FAILED, UNPLANNED))
+    once = [False] * 3 + ["(" in name for name in about["charges"]]  # events
+    paid = list(zip(once, (reward, fails, leaves, *charges), strict=True))
+    values: dict[int, Any] = dict.fromkeys((END, FAILED, UNPLANNED), [0] * (len(paid) + 2))
     for node in reversed(range(len(action))):  # children before their parents
         span, factor = slice(first[node], first[node + 1]), discount
         require(len(set(label[span])) == len(label[span]), f"node {node}: labels are not unique")
@@ -174,43 +167,52 @@ def evaluate_member(about: dict[str, Any], columns: list[Any]) -> Any:
         require(abs(total - 1) <= TOLERANCE, f"node {node}: probabilities sum to {total!r}")
         require(all(abs(r) <= 1e100 for r in reward[span]), f"node {node}: not a reward")
         require(all(c in values for c in child[span]), f"node {node}: no later node, and no end")
-        depth = 1 + max(values[c][3] for c in child[span])
+        worst, depth = (max(values[c][k] for c in child[span]) for k in (-2, -1))
         if node == 0:
-            longer = depth - about["horizon"]
+            longer = depth + 1 - about["horizon"]
             require(longer <= (initial is not False), "it acts beyond its horizon")
             known = initial is not None or longer > 0 or discount == 1
             require(known, "it is too old to say if the first decision is discounted", CANNOT_SAY)
             factor = Fraction(1) if initial or longer > 0 else discount
-        earned = failing = leaving = Fraction(0)
+        sums = [Fraction(0)] * len(paid)
         for row in range(first[node], first[node + 1]):
-            ahead, fails, leaves, _ = later.get(row, values[child[row]])
-            earned += Fraction(probability[row]) * (Fraction(reward[row]) + factor * ahead)
-            failing += Fraction(probability[row]) * fails
-            leaving += Fraction(probability[row]) * leaves
-        values[node] = (earned, failing, leaving, depth)
+            chance, after = Fraction(probability[row]), later.get(row, values[child[row]])
+            for k, (ends, column) in enumerate(paid):
+                onward = 0 if ends and column[row] else after[k] if k else factor * after[0]
+                sums[k] += chance * (Fraction(column[row]) + onward)
+        values[node] = [*sums, max(worst, sums[1]), depth + 1]
     return values.get(0, values[END])
 
 
 def evaluate_policy(path: str) -> tuple[dict[str, Any], list[Fraction], str]:
-    """Return where a policy comes from; its reward, risk and frontier; and what bounds that."""
-    version, stream = read_content(path)
-    content = decode(stream)
+    """Return the origin, with "totals" that may be limited; reward, risk, frontier; and a claim."""
+    with open(path, "rb") as file:
+        data = file.read()
+    require(len(data) > 51 and data[:8] == b"VULCAN\x1a\n", "this is no Vulcan policy")
+    version, length = struct.unpack("<IQ", data[8:20])
+    require(version in (1, 2, 3, 4), f"the file has format {version}; this program reads 1 to 4")
+    require(len(data) == 52 + length, f"the file has {len(data)} bytes instead of {52 + length}")
+    require(hashlib.sha256(data[:-32]).digest() == data[-32:], "the file is damaged (checksum)")
+    content = decode(stream := io.BytesIO(data[20:-32]))
     require(not stream.read(1), "something follows the content")
-    mixed, names = version == 2, ("weights", "members")
-    weights, members = fields(content, names, "a mixture") if mixed else ([1], [content])
+    mixed = version == 2 or (version == 4 and type(content) is dict and "members" in content)
+    weights, members = fields(content, MIXTURE, "a mixture") if mixed else ([1], [content])
     require(type(weights) is type(members) is list, "its members are no list")
     require(len(weights) == len(members) > 0, "its members and weights differ in number")
     positive = all(type(weight) in (int, float) and weight > 0 for weight in weights)
     require(positive and abs(math.fsum(weights) - 1) <= TOLERANCE, "its weights are wrong")
     read = [read_member(member, version) for member in members]
     about = read[0][0]
-    for name in ("fingerprint", "horizon", "discount"):
+    for name in ("fingerprint", "horizon", "discount", "charges"):
         require(all(other[name] == about[name] for other, _ in read), f"members differ in {name}")
     exact = [Fraction(weight) for weight in weights]
     exact[exact.index(max(exact))] += 1 - sum(exact)
-    parts = [evaluate_member(*member) for member in read]
-    sums = [sum(map(operator.mul, exact, column)) for column in zip(*parts, strict=True)]
-    return about, list(map(Fraction, sums[:3])), max(columns[6] for _, columns in read)
+    *columns, worst, _ = zip(*(evaluate_member(*member) for member in read), strict=True)
+    sums = [sum(map(operator.mul, exact, column), Fraction(0)) for column in columns]
+    claim = max(columns[6] for _, columns in read)
+    about["totals"] = dict(zip(["risk", *about["charges"]], [sums[1], *sums[3:]], strict=True))
+    about["totals"] |= {} if claim else {"risk ahead": max(worst)}
+    return about, sums[:3], claim
 
 
 def parse(text: str) -> Node:
@@ -241,14 +243,8 @@ def build(node: ast.expr, depth: int = 0) -> Node:
     raise NoAnswerError(NO_BOUND, CANNOT_SAY)
 
 
-def outward(u: Interval) -> tuple[decimal.Decimal, decimal.Decimal]:
-    """Return decimals around an interval."""
-    low, high = [(decimal.Decimal(v.numerator), decimal.Decimal(v.denominator)) for v in u]
-    return DOWN.divide(*low), UP.divide(*high)
-
-
-def call(name: str, u: Interval) -> Interval:
-    """Return what a function makes of an interval; all of them rise."""
+def operate(name: str, u: Interval, v: Interval = (Fraction(0),) * 2) -> Interval:
+    """Return what an operation makes of intervals, or a function of one; functions rise."""
     if name in DEFINED:
         return enclose(parse(DEFINED[name]), {"u": u})
     if name == "atan":  # atan u = 2 atan(u / (1 + sqrt(1 + u^2))), and its series where u is small
@@ -256,43 +252,39 @@ def call(name: str, u: Interval) -> Interval:
             u = enclose(parse("u / (1 + (1 + u * u) ** 0.5)"), {"u": u})
         known = {"u": u, "share": (Fraction(0), Fraction(1))}
         return enclose(parse("2 ** 20 * (u - u ** 3 / 3 + share * u ** 5 / 5)"), known)
-    low, high = outward(u)  # `decimal` rounds correctly: the true values are next to its own
-    if name == "exp":
-        return Fraction(DOWN.exp(low).next_minus(DOWN)), Fraction(UP.exp(high).next_plus(UP))
-    require(low > 0, "the risk bound has no value there", CANNOT_SAY)
-    return Fraction(DOWN.ln(low).next_minus(DOWN)), Fraction(UP.ln(high).next_plus(UP))
-
-
-def operate(operation: str, u: Interval, v: Interval) -> Interval:
-    """Return what an operation makes of two intervals."""
-    if operation == "**":
-        if v[0] == v[1] == 0:
-            return (Fraction(1),) * 2
-        if v[0] != v[1] or v[0].denominator != 1 or not 0 < v[0] <= 100:
-            nothing = u[0] == u[1] == 0 < v[0]  # 0 to a positive power
-            return u if nothing else enclose(parse("exp(v * log(u))"), {"u": u, "v": v})
-        low, high = map(Fraction, outward(u))
-        ends = [end ** int(v[0]) for end in (low, high, min(max(low, Fraction(0)), high))]
-    else:
-        divides = operation == "/" and v[0] <= 0 <= v[1]
+    if name in OPERATIONS:
+        divides = name == "/" and v[0] <= 0 <= v[1]
         require(not divides, "the risk bound divides by 0, or nearly so", CANNOT_SAY)
-        ends = [OPERATIONS[operation](a, b) for a in u for b in v]
-    return min(ends), max(ends)
+        ends = [OPERATIONS[name](a, b) for a in u for b in v]
+        return min(ends), max(ends)
+    if name == "**" and v[0] == v[1] == 0:
+        return (Fraction(1),) * 2
+    if name == "**" and (v[0] != v[1] or v[0].denominator != 1 or not 0 < v[0] <= 100):
+        nothing = u[0] == u[1] == 0 < v[0]  # 0 to a positive power
+        return u if nothing else enclose(parse("exp(v * log(u))"), {"u": u, "v": v})
+    bottom, top = [(decimal.Decimal(k.numerator), decimal.Decimal(k.denominator)) for k in u]
+    low, high = DOWN.divide(*bottom), UP.divide(*top)
+    if name == "**":
+        ends = [Fraction(end) ** int(v[0]) for end in (low, high, min(max(low, 0 * low), high))]
+        return min(ends), max(ends)
+    require(name == "exp" or low > 0, "the risk bound has no value there", CANNOT_SAY)
+    low, high = (DOWN.exp(low), UP.exp(high)) if name == "exp" else (DOWN.ln(low), UP.ln(high))
+    # `decimal` rounds correctly: the true values are next to its own.
+    return Fraction(low.next_minus(DOWN)), Fraction(high.next_plus(UP))
 
 
-def enclose(node: Node, names: Names) -> Interval:
+def enclose(node: Node, names: dict[str, Interval]) -> Interval:
     """Return an interval that contains the value of an expression."""
     if isinstance(node, Fraction):
         return node, node
     if isinstance(node, str):
         require(node in names, f"{NO_BOUND}: {node!a} is no number", CANNOT_SAY)
         return names[node]
-    operation, *operands = node
-    parts = [enclose(operand, names) for operand in operands]
-    if operation in ("min", "max"):
-        choose = min if operation == "min" else max
+    parts = [enclose(part, names) for part in node[1:]]
+    if node[0] in ("min", "max"):
+        choose = min if node[0] == "min" else max
         return choose(low for low, _ in parts), choose(high for _, high in parts)
-    return call(operation, parts[0]) if operation in FUNCTIONS else operate(operation, *parts)
+    return operate(node[0], *parts)
 
 
 def has_x(node: Node) -> bool:
@@ -300,33 +292,26 @@ def has_x(node: Node) -> bool:
     return node == "x" or (isinstance(node, tuple) and any(map(has_x, node[1:])))
 
 
-def is_concave(node: Node, names: Names) -> bool:
-    """Whether an expression is proved to be concave and nondecreasing at the reward.
-
-    Its form proves it: constants, x, sums, positive multiples, the least of such expressions, and
-    their logarithms and roots. Or its derivatives at the reward do: slope >= 0 >= bend.
-    """
+def is_concave(node: Node, names: dict[str, Interval]) -> bool:
+    """Whether an expression is proved to be concave and nondecreasing at the reward."""
+    # Its form proves it, or its derivatives at the reward do: slope >= 0 >= bend.
     match node:
         case _ if node == "x" or not has_x(node):
             return True
-        case ("min", *parts):
-            return all(is_concave(part, names) for part in parts)
-        case ("-", part, constant) if not has_x(constant):
-            return is_concave(part, names)
-        case ("*", constant, part) if not has_x(constant) and enclose(constant, names)[0] >= 0:
-            return is_concave(part, names)
-        case ("*" | "/", part, constant) if (
-            not has_x(constant) and enclose(constant, names)[0] >= 0
-        ):
-            return is_concave(part, names)
-        case ("+" | "log" | "log1p" | "sqrt", *parts):
+        case ("min" | "+" | "log" | "log1p" | "sqrt", *parts):
             if all(is_concave(part, names) for part in parts):
                 return True
+        case ("-", part, c) if not has_x(c):
+            return is_concave(part, names)
+        case ("*", c, part) if not has_x(c) and enclose(c, names)[0] >= 0:
+            return is_concave(part, names)
+        case ("*" | "/", part, c) if not has_x(c) and enclose(c, names)[0] >= 0:
+            return is_concave(part, names)
     _, slope, bend = differentiate(node, names)
     return slope[0] >= 0 >= bend[1]
 
 
-def differentiate(node: Node, names: Names) -> tuple[Interval, ...]:
+def differentiate(node: Node, names: dict[str, Interval]) -> tuple[Interval, ...]:
     """Return value, slope and bend of an expression at the reward."""
     if node == "x" or not has_x(node):
         return enclose(node, names), (Fraction(node == "x"),) * 2, (Fraction(0),) * 2
@@ -341,6 +326,7 @@ def differentiate(node: Node, names: Names) -> tuple[Interval, ...]:
 
 def enclose_bound(text: str, x: Fraction) -> Interval:
     """Return an interval that contains Δ(x), where Δ must be concave and nondecreasing."""
+    require(len(text) <= 100_000, NO_BOUND, CANNOT_SAY)
     if not text.startswith("piecewise"):
         names = {"x": (x, x), "pi": (Fraction(math.pi),) * 2, "e": (Fraction(math.e),) * 2}
         require(is_concave(parse(text), names), SHAPE, CANNOT_SAY)
@@ -357,23 +343,36 @@ def enclose_bound(text: str, x: Fraction) -> Interval:
     return (min(*lines, points[-1][1]),) * 2  # it is concave
 
 
-def judge(path: str, bound: str | None, found: dict[str, Any]) -> tuple[str, int]:
+def judge(path: str, bound: str | None, found: dict[str, Any], given: Any = ()) -> tuple[str, int]:
     """Return a reason and an exit code, and enter what was found on the way."""
     about, (reward, risk, frontier), claim = evaluate_policy(path)
     text = about["risk_bound"] if bound is None else bound
     found |= {"model": ascii(about["model"]), "discount": repr(about["discount"])}
     found |= {"bound": ascii(text), "reward": reward, "risk": risk, "frontier": frontier}
     require(claim != NOTHING, "nothing is planned after some outcomes", NOT_SAFE)
-    require(text is not None and len(text) <= 100_000, "there is no bound; try --bound", CANNOT_SAY)
-    low, high = enclose_bound(text, reward)
-    found |= {"allowed": low, "slack": low - risk}
-    require(not low < risk - TOLERANCE <= high, "the allowed risk is too close", CANNOT_SAY)
-    source = ("the bound in the file itself" if bound is None else "--bound") + CLAIMS.get(
-        claim, ""
-    )
-    if risk > low + TOLERANCE:
-        return f"the risk is not acceptable for the reward by {source}", NOT_SAFE
-    return f"the risk is acceptable for the reward by {source}", SAFE if bound else OWN_BOUND
+    require(text is not None, "there is no bound; try --bound", CANNOT_SAY)
+    limits = [(f"risk <= {text}", "--bound" if bound else "the bound in the file itself")]
+    source = "--constraint" if given else "the constraint in the file itself"
+    limits += [(limit, source) for limit in given or about["constraints"]]
+    answers: list[Any] = []
+    for limit, source in limits:
+        name, text = (part.strip(" ") for part in limit.partition("<=")[::2])
+        try:
+            value = about["totals"].get(name)
+            require(value is not None, f"the file has no charges for {name!a}", CANNOT_SAY)
+            found[ascii(limit) if answers else "risk"] = value
+            low, high = enclose_bound(text, reward)
+            found |= {} if answers else {"allowed": low, "slack": low - value}
+            close = low < value - TOLERANCE <= high
+            require(not close, f"the allowed {name} is too close", CANNOT_SAY)
+            fits = "acceptable" if value <= low + TOLERANCE else "not acceptable"
+            code = NOT_SAFE if "not" in fits else SAFE if source[0] == "-" else OWN_BOUND
+            reason = f"the {name} is {fits} for the reward by {source}{CLAIMS.get(claim, '')}"
+            answers.append((reason, code))
+        except NoAnswerError as error:
+            answers.append((f"{name}: " * bool(answers) + error.args[0], error.args[1]))
+    worst = min((code for _, code in answers), key=(NOT_SAFE, CANNOT_SAY, OWN_BOUND, SAFE).index)
+    return "; ".join(reason for reason, code in answers if code == worst), worst
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -381,9 +380,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Check a Vulcan policy without Vulcan.")
     parser.add_argument("file", help="the policy, such as plan.vulcan")
     parser.add_argument("--bound", help="the risk bound; without it no policy is called safe")
+    parser.add_argument("--constraint", action="append", help='such as "fuel <= 5"; repeatable')
     options, found = parser.parse_args(arguments), dict[str, Any]()
     try:
-        reason, code = judge(options.file, options.bound, found)
+        reason, code = judge(options.file, options.bound, found, options.constraint)
     except NoAnswerError as error:
         reason, code = error.args
     except (OSError, UnicodeDecodeError) as error:

@@ -116,8 +116,8 @@ class Cost(Constraint):
 
     def __init__(self, name: str, bound: RiskBound | float | str) -> None:
         _require_name("a cost", name)
-        if name == "risk":
-            raise OptionError('a cost can\'t be called "risk"; Risk(bound) limits failing')
+        if name in ("risk", "risk ahead"):
+            raise OptionError(f"a cost can't be called {name!r}; Risk and RiskAhead limit failing")
         object.__setattr__(self, "bound", _read_limit(bound, f"the cost {name!r}"))
         object.__setattr__(self, "name", name)
 
@@ -208,6 +208,14 @@ def read_constraints(given: Any) -> tuple[Constraint, ...]:
         if quantities.count(quantity) > 1:
             raise OptionError(f"two constraints limit {quantity!r}; give the stricter one")
     return constraints
+
+
+def read_quantity(quantity: str) -> Constraint:
+    """Return a constraint on a quantity other than the risk, with any bound."""
+    constraint = read_constraint(f"{quantity} <= 0")
+    if constraint.quantity != quantity or quantity == "risk":
+        raise OptionError(f"{shorten(quantity)} is nothing that a constraint limits")
+    return constraint
 
 
 def charge(constraint: Constraint, outcome: Outcome) -> Number:

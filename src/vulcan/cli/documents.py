@@ -161,6 +161,8 @@ def describe_policy(policy: AnyPolicy | None, depth: int | None) -> Document | N
     if policy is None:
         return None
     about = msgspec.structs.asdict(policy.about)
+    if not about["constraints"]:
+        del about["constraints"]
     members: list[Document] = [
         {
             "weight": weight,

@@ -351,7 +351,6 @@ def open_plan(
     """
     from vulcan.bounds.forms import Constant
     from vulcan.bounds.parse import parse
-    from vulcan.constraints import read_constraints
     from vulcan.formats.registry import open_model
     from vulcan.policy.policy import Policy
     from vulcan.problem import Problem
@@ -361,7 +360,7 @@ def open_plan(
     chosen, limits, source = choose_limits(opened, text, bound, constraints)
     if not source:
         chosen = policy.about.risk_bound
-        limits = [*read_constraints(getattr(policy.about, "constraints", ()))]
+        limits = [*policy.members[0].constraints]
         if chosen is None:
             return policy, Problem(opened.model, Constant(1.0)), ""
     judged = None if chosen is None else parse(chosen)

@@ -98,6 +98,7 @@ def _show_tree(policy: AnyPolicy, depth: int | None) -> None:
         ("fingerprint", about.fingerprint),
         ("horizon", f"{about.horizon:,} steps{discounted}"),
         ("risk bound", about.risk_bound or "a function that can't be written down"),
+        *([("constraints", ", ".join(about.constraints))] if about.constraints else ()),
         ("solver", clip(about.solver)),
         *output.describe_members(policy),
         ("decisions", f"{len(policy):,}, with {outcomes:,} outcomes"),

@@ -357,9 +357,20 @@ def _find_constraints(
     known = run.whole.members[0].constraints
     if run.account is not None:
         known = tuple(constraint for constraint, _ in run.account.others)
+    recorded = run.whole.about.constraints
+    unknown = run.account is None and len(known) < len(recorded)  # functions have no text
+    if unknown and given is None:
+        raise OptionError(
+            f"the policy has no text of a limit, a function ({', '.join(recorded)}): "
+            "replan(run, constraints=[...])"
+        )
     asked = known if given is None else given
     limited = Problem(run.reader.model, bound, constraints=asked).constraints
-    if limited != known and (known or run.account is not None):
+    agrees = limited == known
+    if unknown:
+        quantities = [text.partition(" <= ")[0] for text in recorded]
+        agrees = [c.quantity for c in limited] == quantities and set(known) <= set(limited)
+    if not agrees and (recorded or known or run.account is not None):
         made = ", ".join(map(str, known)) or "no further constraints"
         raise OptionError(
             f"the run keeps {made}, not {', '.join(map(str, limited)) or 'none'}: solve anew to "

@@ -37,12 +37,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.constraints import Constraint, Cost, Risk, charge
+from vulcan.constraints import Constraint, Cost, Risk, RiskAhead, charge
 from vulcan.errors import CheckpointError, OptionError
 from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
 from vulcan.model.compiled import ANSWER
 from vulcan.model.interface import FAILURE, Outcome, Start
-from vulcan.model.reader import ModelReader, label_outcomes
+from vulcan.model.reader import Happened, ModelReader, label_outcomes
 from vulcan.numerics import (
     FAILED,
     FAILURE_STATE,
@@ -275,7 +275,8 @@ SHORT: Final = 0.02  # seconds between two checks of the limits during evaluatio
 class StateGraph(Graph):
     """The evaluated part of a model in Python, perhaps with a user's own credit of actions.
 
-    With `constraints`, `charges` has what each action is charged for each of them on average.
+    With `constraints`, `charges` has what each action is charged for each of them on average, and
+    `outcome_charges` what each outcome is charged, whether or not its event has happened before.
     """
 
     def __init__(
@@ -287,7 +288,9 @@ class StateGraph(Graph):
         super().__init__(reader)
         self._credit, self._constraints = credit, constraints
         self.charges = Rows(np.dtype([("mean", "f8", (len(constraints),))]))
+        self.outcome_charges = Rows(np.dtype([("own", "f8", (len(constraints),))]))
         self._new_charges: list[tuple[list[float]]] = []
+        self._new_outcome_charges: list[tuple[list[float]]] = []
         self.states, self.actions, self.outcomes = Rows(STATE), Rows(ACTION), Rows(OUTCOME)
         self._evaluations = 0
         self.evaluation_seconds = 0.0
@@ -363,6 +366,7 @@ class StateGraph(Graph):
         taken = ranges(actions["first_outcome"][rows], counts)
         child = np.full(len(taken), FAILED, np.int32)
         child[(outcomes["state"] != FAILURE_STATE)[taken]] = children
+        own = self.outcome_charges.array["own"]
         return Policy(
             about,
             tuple(numbers),
@@ -372,6 +376,11 @@ class StateGraph(Graph):
             np.ascontiguousarray(outcomes["probability"])[taken],
             np.ascontiguousarray(outcomes["reward"])[taken],
             child,
+            charges={
+                constraint.quantity: own[taken, k]
+                for k, constraint in enumerate(self._constraints)
+                if not isinstance(constraint, RiskAhead)
+            },
         )
 
     @property
@@ -427,6 +436,9 @@ class StateGraph(Graph):
         self._state_objects = [self._state_objects[k] for k in states]
         self._action_labels = [self._action_labels[k] for k in actions]
         self._outcome_labels = [self._outcome_labels[k] for k in outcomes]
+        if self._constraints:
+            self.charges.keep(actions)
+            self.outcome_charges.keep(outcomes)
         counts = self.states.array["action_count"][: self.states.count]
         self._ended = set(np.flatnonzero(counts == 0).tolist())
 
@@ -462,16 +474,23 @@ class StateGraph(Graph):
                 # Rows do not have the costs and events that labels may depend on.
                 given = list(label_outcomes(outcomes))
             if self._constraints:
-                self._new_charges.append((self._charge(outcomes),))
+                self._charge(place, outcomes)
             self._outcome_labels += given
         self.expanded.append(state)
 
-    def _charge(self, outcomes: Sequence[Outcome]) -> list[float]:
-        """Return what an action is charged on average for each constraint."""
-        return [
-            math.fsum(float(o.probability) * float(charge(constraint, o)) for o in outcomes)
-            for constraint in self._constraints
+    def _charge(self, state: Any, outcomes: Sequence[Outcome]) -> None:
+        """Add what the outcomes of an action are charged, and on average only the first time."""
+        charges = [[float(charge(c, o)) for c in self._constraints] for o in outcomes]
+        self._new_outcome_charges += [(own,) for own in charges]
+        happened = state.events if type(state) is Happened else ()
+        chances = [float(o.probability) for o in outcomes]
+        means = [
+            0.0
+            if isinstance(constraint, Risk) and constraint.event in happened
+            else math.fsum(p * own[k] for p, own in zip(chances, charges, strict=True))
+            for k, constraint in enumerate(self._constraints)
         ]
+        self._new_charges.append((means,))
 
     def _find_all(self, outcomes: Sequence[Outcome]) -> list[int]:
         """Return the numbers of the next states of outcomes, adding new states."""
@@ -498,6 +517,7 @@ class StateGraph(Graph):
             self.states.array[state] = (first, count)
         self.actions.append(self._new_actions)
         self.charges.append(self._new_charges)
+        self.outcome_charges.append(self._new_outcome_charges)
         rows = self.outcomes.extend(len(self._new_reached))
         rows["probability"], rows["reward"] = np.array(self._new_numbers).reshape(-1, 2).T
         rows["state"] = self._new_reached
@@ -505,6 +525,7 @@ class StateGraph(Graph):
             self._new_states,
             self._new_actions,
             self._new_charges,
+            self._new_outcome_charges,
             self._new_numbers,
             self._new_reached,
         ):
@@ -631,13 +652,15 @@ class ArrayGraph(StateGraph):
         rows["number"][self._drawn :] = model.number
         rows["number"][: self._drawn] = len(model.action_labels)
         means = self.charges.extend(len(rows))["mean"]
+        charged = self.outcome_charges.extend(len(outcomes))["own"]
         for k, constraint in enumerate(self._constraints):
             own: Any = np.zeros(len(model.target))
             if isinstance(constraint, Cost):
                 own = model.costs.get(constraint.name, own)
             elif isinstance(constraint, Risk) and model.event is not None:
                 own = model.event == constraint.event
-            means[:, k] = add(probability * np.append(np.zeros(len(drawn)), own))
+            charged[len(drawn) :, k] = own
+            means[:, k] = add(probability * charged[:, k])
 
     def _list_others(self, first: int, count: int) -> list[dict[str, Any]]:
         begin = first - self._drawn * len(self._model.start)

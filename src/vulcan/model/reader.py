@@ -225,8 +225,7 @@ class ModelReader(ModelCalls):
 
     `root` is the initial state, or the `Start`, and `levels` the number of decisions in the longest
     history; see the head of this module for `discounts` and `weights`. With some limited `events`
-    states know which of them have happened (`Happened`), and an event that has happened before is
-    no event any more.
+    states know which of them have happened (`Happened`).
     """
 
     def __init__(self, model: Any, events: frozenset[str] = frozenset()) -> None:
@@ -488,7 +487,7 @@ class ModelReader(ModelCalls):
         return self._note_events(state, observed) if self.events else observed
 
     def _note_events(self, state: Any, outcomes: list[Outcome]) -> list[Outcome]:
-        """Return outcomes whose states know which events have happened, and count each once."""
+        """Return outcomes whose states know which events have happened."""
         before = state.events if type(state) is Happened else frozenset()
         if not before and self.events.isdisjoint(outcome.event for outcome in outcomes):
             return outcomes
@@ -496,14 +495,8 @@ class ModelReader(ModelCalls):
         for outcome, label in zip(outcomes, label_outcomes(outcomes), strict=True):
             after = before | self.events.intersection((outcome.event,))
             safe = bool(after) and not outcome.fails
-            noted.append(
-                replace(
-                    outcome,
-                    state=Happened(outcome.state, after) if safe else outcome.state,
-                    label=label,
-                    event=None if outcome.event in before else outcome.event,
-                )
-            )
+            state = Happened(outcome.state, after) if safe else outcome.state
+            noted.append(replace(outcome, state=state, label=label))
         return noted
 
     def _observe(self, state: Any, action: Any, given: tuple[Any, ...]) -> list[Outcome]:

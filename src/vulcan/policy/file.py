@@ -6,6 +6,7 @@ little-endian bytes:
     format 1   `Content`            a deterministic policy
     format 2   `RandomisedContent`  weights, and a `Content` for each member
     format 3   `Content`            a deterministic policy, and what bounds its frontier
+    format 4   either of the first two, with constraints and what outcomes are charged for them
 
 docs/reference/policy-format.md describes the format for other readers.
 
@@ -25,13 +26,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.errors import PolicyError, PolicyFileError
+from vulcan.constraints import Risk, RiskAhead, read_constraints, read_quantity
+from vulcan.errors import OptionError, PolicyError, PolicyFileError, VulcanError
 from vulcan.model.rules import LONGEST_HORIZON
 from vulcan.numerics import LARGEST_REWARD, SUM_TOLERANCE, UNPLANNED
 from vulcan.policy.policy import About, AnyPolicy, Beyond, Policy, RandomisedPolicy
 from vulcan.runtime.files import Seal
 
-SEAL: Final = Seal("policy", b"VULCAN\x1a\n", 3, PolicyFileError)
+SEAL: Final = Seal("policy", b"VULCAN\x1a\n", 4, PolicyFileError)
 
 TYPES: Final = {
     "action": "<i4",
@@ -42,6 +44,8 @@ TYPES: Final = {
     "child": "<i4",
 }
 
+
+BOUNDED: Final = "a plan that is only bounded beyond its frontier has no file with constraints"
 
 Decoded = TypeVar("Decoded")
 
@@ -61,6 +65,7 @@ class Content(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     labels: list[str]
     arrays: dict[str, bytes]
     beyond: BeyondContent | None = None
+    charges: dict[str, bytes] | None = None
 
 
 class RandomisedContent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -91,6 +96,10 @@ def save_policy(policy: AnyPolicy, path: str | os.PathLike[str]) -> None:
     else:
         members = [_describe(member) for member in policy.members]
         content, version = RandomisedContent(list(policy.weights), members), 2
+    if any(member.about.constraints or member.charges for member in policy.members):
+        if version == 3:
+            raise PolicyError(BOUNDED)
+        version = 4
     replace(SEAL, version=version).write(path, msgspec.msgpack.encode(content))
 
 
@@ -124,7 +133,10 @@ def _describe(policy: Policy) -> Content:
     if policy.beyond is not None:
         claim, *numbers = policy.beyond
         beyond = BeyondContent(claim, *(column.astype("<f8").tobytes() for column in numbers))
-    return Content(policy.about, list(policy.labels), arrays, beyond)
+    charges = None
+    if policy.about.constraints or policy.charges:
+        charges = {name: c.astype("<f8").tobytes() for name, c in policy.charges.items()}
+    return Content(policy.about, list(policy.labels), arrays, beyond, charges)
 
 
 def _build(content: Content) -> Policy:
@@ -141,12 +153,21 @@ def _build(content: Content) -> Policy:
             columns = (content.beyond.risk, content.beyond.reward)
             numbers = (np.frombuffer(column, "<f8").astype("f8") for column in columns)
             beyond = Beyond(content.beyond.claim, *numbers)
+        charges = {
+            name: np.frombuffer(column, "<f8").astype("f8")
+            for name, column in (content.charges or {}).items()
+        }
     except ValueError as error:
         raise PolicyError(str(error)) from error
-    policy = Policy(content.about, content.labels, **arrays, beyond=beyond)
+    policy = Policy(content.about, content.labels, **arrays, beyond=beyond, charges=charges)
     problem = _find_problem(policy)
     if problem:
         raise PolicyError(problem)
+    known = [text for text in policy.about.constraints if not text.endswith(" <= ?")]
+    try:
+        policy.constraints = read_constraints(known)
+    except VulcanError as error:
+        raise PolicyError(f"a constraint can't be read: {error}") from error
     return policy
 
 
@@ -181,7 +202,30 @@ def _find_problem(policy: Policy) -> str | None:
         return f"a reward is not a number of at most {LARGEST_REWARD:g}"
     if policy.beyond is not None and (problem := policy.beyond.find_problem(policy.child)):
         return problem
-    return _find_wrong_origin(policy, parents)
+    return _find_wrong_charges(policy) or _find_wrong_origin(policy, parents)
+
+
+def _find_wrong_charges(policy: Policy) -> str | None:
+    """Return why constraints or charges are invalid; None if they are valid."""
+    limited = [text.partition(" <= ")[::2] for text in policy.about.constraints]
+    if len(dict(limited)) < len(limited) or not all(bound for _, bound in limited):
+        return "a constraint has no limit, or two"
+    if policy.beyond is not None and (limited or policy.charges):
+        return BOUNDED
+    try:
+        for quantity, _ in limited:
+            read_quantity(quantity)
+        for quantity, charges in policy.charges.items():
+            constraint = read_quantity(quantity)
+            if isinstance(constraint, RiskAhead) or len(charges) != len(policy.label):
+                return f"its charges for {quantity!r} are not one for each outcome"
+            if isinstance(constraint, Risk) and not np.all((charges == 0) | (charges == 1)):
+                return f"an outcome is charged something else than 0 or 1 for {quantity!r}"
+            if not np.all(np.abs(charges) <= LARGEST_REWARD):
+                return f"a charge for {quantity!r} is not a number of at most {LARGEST_REWARD:g}"
+    except OptionError as error:
+        return str(error)
+    return None
 
 
 def _find_wrong_origin(policy: Policy, parents: NDArray[np.intp]) -> str | None:

@@ -11,6 +11,10 @@ A child always has a larger number than its parent, so there are no cycles, and 
     probability    [M]      as the model gave it
     reward         [M]      as the model gave it
     child          [M]      a node, END, FAILED or UNPLANNED
+    charges[name]  [M]      as the model gave it, for each cost or event that was limited
+
+An event is charged 1 wherever the outcome has it, also where it has happened before: who counts
+first occurrences follows histories no further after one (`vulcan.constraints`).
 
 An incomplete policy may record what bounds whatever follows its frontier (`Beyond`): with u the
 largest risk and l the least reward after each unplanned outcome, it fails with at most
@@ -37,7 +41,7 @@ from __future__ import annotations
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import msgspec
@@ -67,6 +71,7 @@ class About(msgspec.Struct, frozen=True, omit_defaults=True):
     risk_bound: str | None  # that it was made for; None for a function without a text
     solver: str
     initial_action: bool | None = None  # whether the first decision is one; None in old files
+    constraints: tuple[str, ...] = ()  # beside the risk bound, as texts; "fuel <= ?" for a function
 
     @property
     def first_discount(self) -> float:
@@ -200,6 +205,7 @@ class Policy(AnyPolicy):
         reward: NDArray[np.float64],
         child: NDArray[np.int32],
         beyond: Beyond | None = None,
+        charges: Mapping[str, NDArray[np.float64]] | None = None,
     ) -> None:
         self.about, self.weights, self.beyond = about, (1.0,), beyond
         self.reader: ModelReader | None = None
@@ -209,8 +215,9 @@ class Policy(AnyPolicy):
         self.action, self.first_outcome = action, first_outcome
         self.label, self.child = label, child
         self.probability, self.reward = probability, reward
+        self.charges = dict(charges or {})
         self._node_values: dict[tuple[float, bool], NDArray[Any]] = {}
-        for array in self._arrays():
+        for array in (*self._arrays(), *self.charges.values()):
             array.flags.writeable = False
 
     @property
@@ -225,8 +232,10 @@ class Policy(AnyPolicy):
         if not isinstance(other, Policy):
             return NotImplemented
         mine, others = self.beyond or ("",), other.beyond or ("",)
-        pairs = zip((*self._arrays(), *mine), (*other._arrays(), *others), strict=False)
-        return self.labels == other.labels and all(np.array_equal(*pair) for pair in pairs)
+        pairs = [*zip((*self._arrays(), *mine), (*other._arrays(), *others), strict=False)]
+        pairs += [(charges, other.charges.get(name)) for name, charges in self.charges.items()]
+        same = self.labels == other.labels and self.charges.keys() == other.charges.keys()
+        return same and all(np.array_equal(*pair) for pair in pairs)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -261,7 +270,9 @@ class Policy(AnyPolicy):
 
     def cut_off(self) -> Policy:
         """Return the same policy, of which nothing is known beyond its frontier."""
-        return Policy(self.about, self.labels, *self._arrays())
+        policy = Policy(self.about, self.labels, *self._arrays())
+        policy.charges = self.charges
+        return policy
 
     def cut_before(self, node: int) -> Policy:
         """Return the policy from a node on."""
@@ -277,8 +288,8 @@ class Policy(AnyPolicy):
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickling, with the model."""
         model = None if self.reader is None else self.reader.model
-        parts = (self.about, self.labels, *self._arrays(), self.beyond)
-        return (_rebuild, (model, self.constraints, *parts))
+        own = (*self._arrays(), self.beyond, self.charges)
+        return (_rebuild, (model, self.constraints, self.about, self.labels, *own))
 
     def start(self, seed: int | None = None) -> Run:
         from vulcan.policy.run import Run
@@ -398,6 +409,9 @@ def _find_problem(members: Sequence[Policy], weights: Sequence[float]) -> str | 
                     f"members 1 and {number} were made for different models: {first.model} and "
                     f"{member.about.model} ({name} {ours!r} and {others!r})"
                 )
+        if member.charges.keys() != members[0].charges.keys():
+            names = " and ".join(repr(", ".join(m.charges)) for m in (members[0], member))
+            return f"members 1 and {number} record charges for different constraints: {names}"
     return None
 
 

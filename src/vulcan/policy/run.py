@@ -21,6 +21,7 @@ from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from vulcan.constraints import charge
 from vulcan.errors import ModelError, PolicyError
 from vulcan.model.interface import Start
 from vulcan.model.reader import ModelReader, label_outcomes
@@ -28,7 +29,7 @@ from vulcan.model.rules import check_state, is_equal
 from vulcan.numerics import DEFAULT, END, FAILED, TOLERANCE, UNPLANNED
 from vulcan.parameters import require_number, shorten
 from vulcan.policy.policy import Policy
-from vulcan.policy.walk import ModelCheck
+from vulcan.policy.walk import ModelCheck, list_charged
 
 if TYPE_CHECKING:
     from vulcan.policy.policy import AnyPolicy
@@ -442,6 +443,11 @@ class Run:
         action, outcomes, labels = check.evaluate(state, label, level)
         recorded = label, [o.label for o in planned], numbers
         check.compare(outcomes, labels, recorded, state, level)
+        rows = self.policy.outcomes(self.place)
+        for quantity, constraint in list_charged(self.policy).items():
+            now = [float(charge(constraint, outcome)) for outcome in outcomes]
+            before = self.policy.charges[quantity][rows.start : rows.stop].tolist()
+            check.compare_charges(quantity, now, before, state, level)
         pairs = zip(planned, outcomes, strict=True)
         known = [p._replace(state=o.state, event=o.event) for p, o in pairs]
         return label, action, known, True

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.constraints import Constraint, charge, list_quantities
+from vulcan.constraints import Constraint, charge, list_quantities, read_quantity
 from vulcan.errors import MismatchError
 from vulcan.model.interface import FAILURE, Outcome, Start, stable_text
 from vulcan.model.reader import ModelReader, fit_labels, label_outcomes
@@ -79,6 +79,16 @@ class ModelCheck:
                     f"{before}, is {now}"
                 )
 
+    def compare_charges(
+        self, quantity: str, now: list[float], before: list[float], state: Any, level: int
+    ) -> None:
+        """Refuse outcomes that are charged other amounts than those of the recorded decision."""
+        if now != before:
+            raise self.refuse(
+                f"step {level + 1}: the outcomes of the action in state {shorten(state)} were "
+                f"charged {before} for {quantity!r}, are {now}"
+            )
+
     def require_end(self, state: Any, level: int) -> None:
         """Refuse a state that has actions, where the policy ends."""
         if level < self._reader.levels and self._reader.actions(state):
@@ -103,6 +113,11 @@ class ModelCheck:
         return describe_mismatch(self._about, self._reader, detail)
 
 
+def list_charged(policy: AnyPolicy) -> dict[str, Constraint]:
+    """Return a constraint on each quantity that a policy records charges for."""
+    return {name: read_quantity(name) for name in policy.members[0].charges}
+
+
 class MemberLists:
     """A member as lists, from which single numbers are read faster than from arrays."""
 
@@ -114,6 +129,7 @@ class MemberLists:
         self.child, self._first = array("i", policy.child), array("q", policy.first_outcome)
         self.probability, self.reward = array("d", policy.probability), array("d", policy.reward)
         self.fails = (policy.child == FAILED).tobytes()
+        self.charges = {name: charges.tolist() for name, charges in policy.charges.items()}
 
     def find(self, node: int) -> slice:
         """Return the outcomes of a node."""
@@ -260,8 +276,8 @@ class Evaluations:
         self._probability, self._reward = array("d"), array("d")
         self._arrival = array("i")
         self._exact: tuple[dict[int, Number], dict[int, Number]] = {}, {}
-        self._constraints = constraints
-        self._charges: list[list[Number]] = [[] for _ in constraints]
+        self._constraints = {c.quantity: c for c in constraints} | list_charged(policy)
+        self._charges: dict[str, list[Number]] = {quantity: [] for quantity in self._constraints}
         self.quantities: set[str] = set()  # that constraints could limit, if there are any
         if not all(member.action for member in self.members):
             self.check.require_end(reader.root, 0)
@@ -290,6 +306,9 @@ class Evaluations:
         ):
             labels, recorded = self._label[mine], member.read(node)[0]
             self.check.compare(self._read(mine), labels, recorded, self.states[state], level)
+        for quantity, charges in member.charges.items():
+            now = list(map(float, self._charges[quantity][mine]))
+            self.check.compare_charges(quantity, now, charges[theirs], self.states[state], level)
         return row, self._arrival[mine]
 
     def follow(self, here: NDArray[Any]) -> NDArray[np.int64]:
@@ -336,7 +355,7 @@ class Evaluations:
         here, first = np.array(rows, np.intp), np.array(self._first)
         flat = ranges(first[here], (first[1:] - first[:-1])[here])
         columns = []
-        for charges in self._charges:
+        for charges in self._charges.values():
             plain = all(float(number) == number for number in set(charges))
             columns.append(np.array(charges, float if plain else object)[flat])
         return columns
@@ -355,8 +374,9 @@ class Evaluations:
             self._probability.append(probability)
             self._reward.append(reward)
             self._arrival.append(NONE if state is FAILURE else self._number(state))
-            for constraint, charges in zip(self._constraints, self._charges, strict=True):
-                charges.append(charge(constraint, outcome))
+            for quantity, charges in self._charges.items():
+                charges.append(charge(self._constraints[quantity], outcome))
+            if self._constraints:
                 self.quantities.update(list_quantities(outcome))
         self._first.append(len(self._label))
         return self.count - 1

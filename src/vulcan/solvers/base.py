@@ -186,6 +186,7 @@ def describe_origin(problem: Problem, reader: ModelReader, solver: object) -> Ab
         risk_bound=problem.risk_bound.text,
         solver=repr(solver),
         initial_action=reader.levels > reader.horizon,
+        constraints=tuple(c.text or f"{c.quantity} <= ?" for c in problem.constraints),
     )
 
 
