@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 import os
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -26,7 +27,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.constraints import Risk, RiskAhead, read_constraints, read_quantity
+from vulcan.constraints import Risk, RiskAhead, read_constraint, read_quantity
 from vulcan.errors import OptionError, PolicyError, PolicyFileError, VulcanError
 from vulcan.model.rules import LONGEST_HORIZON
 from vulcan.numerics import LARGEST_REWARD, SUM_TOLERANCE, UNPLANNED
@@ -163,11 +164,9 @@ def _build(content: Content) -> Policy:
     problem = _find_problem(policy)
     if problem:
         raise PolicyError(problem)
-    known = [text for text in policy.about.constraints if not text.endswith(" <= ?")]
-    try:
-        policy.constraints = read_constraints(known)
-    except VulcanError as error:
-        raise PolicyError(f"a constraint can't be read: {error}") from error
+    for text in policy.about.constraints:  # a limit without a text is not known
+        with suppress(VulcanError):
+            policy.constraints += (read_constraint(text),)
     return policy
 
 
