@@ -1,11 +1,11 @@
 """Write docs/reproduction.md from records of full runs: its claims, texts, short tables, figures.
 
-The records of the page are in reproduction/data:
+A full run in the folder report has its records in report/data, a quick one in
+report-quick/data-quick (with --quick):
 
-    python -m reproduction.page reproduction/data docs
+    python -m reproduction.page report/data docs
 
-A full run in the folder report has its own in report/data, a quick one in report-quick/data-quick
-(with --quick).
+reproduction/data/README.md says how to write the page from the records of the repository.
 """
 
 from __future__ import annotations

@@ -238,7 +238,8 @@ def _describe(n: Mapping[str, float | int]) -> str:
     return text + (
         f"As printed, VulcanFS visits {_span(n, 'histories', 'A, printed')} histories over "
         f"this range; ours, which leaves an action at its first inadmissible outcome, "
-        f"{_span(n, 'histories', 'A')}, and asks the model {_span(n, 'evaluations', 'A')} times."
+        f"{_span(n, 'histories', 'A')}, with {_span(n, 'evaluations', 'A')} "
+        "evaluations of the model."
     )
 
 

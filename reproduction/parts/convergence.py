@@ -2,7 +2,7 @@
 
 The paper's budgets are seconds on its machine. Ours are samples, so that a run can be repeated to
 the last bit; seconds and model evaluations are recorded with each. Histories don't merge, as in the
-paper: the model is asked for every history that a search meets.
+paper: the model is evaluated in every history that a search visits.
 """
 
 from __future__ import annotations
@@ -207,9 +207,9 @@ class Findings:
         }
         others = [r for r in records if r.task["variant"] != "forward"]
         self.runs = Runs(others, ("variant", "samples"))
-        asked = self.runs.get(LONG, [])
-        took = [run for run in asked if run["complete"] or run["samples"] == LONG[1]]
-        self.stopped = len(asked) - len(took)
+        runs = self.runs.get(LONG, [])
+        took = [run for run in runs if run["complete"] or run["samples"] == LONG[1]]
+        self.stopped = len(runs) - len(took)
         if took:
             self.runs[LONG] = took
         # An error needs what forward search found, and a budget without any policy has none.
@@ -403,7 +403,7 @@ class Findings:
         if PLAIN in self.forward:
             share = self.runs.mean(best, "evaluations") / self.forward[PLAIN]["evaluations"]
             yield Claim(
-                "Evaluations then, of those of VulcanFS (the paper: share of its seconds)",
+                "Its evaluations by then, as a share of VulcanFS's (the paper: of its seconds)",
                 f"{self.runs.mean(best, 'evaluations'):,.0f} of the "
                 f"{self.forward[PLAIN]['evaluations']:,} of VulcanFS as printed",
                 weigh(share <= CONVERGENCE_SHARE),
@@ -412,7 +412,7 @@ class Findings:
             )
         same = 100 * self.runs.mean(best, "same")
         yield Claim(
-            "Runs that return the very policy of VulcanFS then",
+            "Runs that then return the very policy of VulcanFS",
             f"{show_share(self.runs.collect(best, 'same'))} of {count_runs(runs)}; the authors' "
             "code probably differs from what is printed",
             weigh(same >= CONVERGENCE_SAME),
@@ -439,18 +439,18 @@ class Findings:
         if PLAIN not in self.forward:
             return
         plain = self.forward[PLAIN]
-        asked = self.runs.mean(last, "evaluations") / plain["evaluations"]
+        evaluations = self.runs.mean(last, "evaluations") / plain["evaluations"]
         seconds = self.runs.mean(last, "seconds") / plain["seconds"]
         there = f"{ALL[last[0]].name}, {last[1]:,} samples, over VulcanFS as printed"
         yield Claim(
-            "VulcanFS bounds Vulcan's work from above: evaluations of Vulcan over its own",
+            "VulcanFS is an upper bound on Vulcan's work: evaluations, over those of VulcanFS",
             f"{there}: no history is evaluated twice",
-            weigh(asked <= 1),
+            weigh(evaluations <= 1),
             "< 1",
-            f"{asked:.2g}",
+            f"{evaluations:.2g}",
         )
         yield Claim(
-            "The same in seconds, both compiled",
+            "The same ratio in seconds, both compiled",
             f"{there}: {self.runs.mean(last, 'seconds'):.2g} s over {plain['seconds']:.2g} s; "
             "histories are sampled again and again",
             weigh(seconds <= 1),
@@ -496,7 +496,7 @@ class Findings:
     def _compare(self, key: tuple[Any, ...]) -> str:
         """Return what a budget takes, beside forward search."""
         forward = self.forward[ALL[key[0]].letter]
-        seconds, asked = self._share(key)
+        seconds, evaluations = self._share(key)
         saving = (
             "holds"
             if seconds < CONVERGENCE_SHARE
@@ -505,7 +505,7 @@ class Findings:
             else "does not hold on a model as cheap as this one"
         )
         return (
-            f"that takes {100 * asked:.2g} % of the evaluations of forward search, and "
+            f"that takes {100 * evaluations:.2g} % of the evaluations of forward search, and "
             f"{self.runs.mean(key, 'seconds'):.2g} s where compiled forward search takes "
             f"{forward['seconds']:.2g} s: the paper's saving of time {saving}"
         )
@@ -513,10 +513,10 @@ class Findings:
     def _share(self, key: tuple[Any, ...]) -> tuple[float, float]:
         """Return the seconds and evaluations of a budget, as shares of forward search's."""
         forward = self.forward[ALL[key[0]].letter]
-        seconds, asked = (
+        seconds, evaluations = (
             self.runs.mean(key, of) / forward[of] for of in ("seconds", "evaluations")
         )
-        return seconds, asked
+        return seconds, evaluations
 
     def _target(self, variant: str) -> float | None:
         found = self.forward.get(ALL[variant].letter)

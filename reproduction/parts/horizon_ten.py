@@ -87,8 +87,8 @@ class Findings:
         if "RAO*" in self.exact:
             sentences.append(
                 "RAO* is the published one over histories, compiled as Vulcan is, with the paper's "
-                f"heuristic 0.7 (n - t); it asks the model once for each state and action. Dead "
-                f"ends are {RAOStar().dead_ends}: their value is -∞ and their execution risk 1, "
+                f"heuristic 0.7 (n - t); it evaluates each state and action once. Dead ends "
+                f"are {RAOStar().dead_ends}: their value is -∞ and their execution risk 1, "
                 "where the authors' code leaves them the value of the heuristic."
             )
         if self.runs:
@@ -141,9 +141,9 @@ class Findings:
             most = max(self.runs.mean(key, "complete") for key in keys)
             yield f"{text}; no budget makes all policies complete ({100 * most:.0f} % at most)."
         else:
+            seconds = float(f"{self.runs.mean(whole, 'seconds'):.2g}")
             yield (
-                f"{text}; from {whole[1]:,} samples ({self.runs.mean(whole, 'seconds'):.2g} s) on "
-                "all policies are complete."
+                f"{text}; from {whole[1]:,} samples ({seconds:,g} s) on all policies are complete."
             )
 
     def _first_complete(self, variant: str) -> tuple[Any, ...] | None:

@@ -207,8 +207,8 @@ def _list_claims(numbers: Mapping[str, Any]) -> list[Claim]:
     found = f"{numbers['penalties']:,} penalties find {' and '.join(reached)}"
     hits = numbers["penalties that find the best action"]
     text = (
-        "Penalties on failure that find a2 in the example of three actions, of "
-        f"{numbers['penalties']:,}"
+        f"Penalties on failure, of {numbers['penalties']:,}, that find a2 in the example of three "
+        "actions"
     )
     claims = [Claim(text, found, weigh(best not in reached), "0", f"{hits:,}")]
     if (action := numbers.get("action of Vulcan, as printed")) is not None:

@@ -2,9 +2,10 @@
 
 Construction counts, loading compiled code doesn't. Programs come as published (Dolgov and Durfee,
 over all histories or merged states, solved from nothing) and as we solve them (integer ones reduced
-by the dual bound, linear ones from a warm start). VulcanFS comes in three forms: as printed, asking
-the model in every history; leaving an action at its first inadmissible outcome, with a compiled
-model that is asked in every history; and asking once for each state and action, as programs do.
+by the dual bound, linear ones from a warm start). VulcanFS comes in three forms: as printed,
+evaluating the model in every history; leaving an action at its first inadmissible outcome, with a
+compiled model evaluated in every history; and evaluating each state and action once, as programs
+do.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Method:
     model
         The model, in plain Python or compiled.
     merges
-        Whether histories of the same state are one, so that the model is asked once.
+        Whether histories of the same state are one, so that the model is evaluated once.
     """
 
     solver: Solver
@@ -118,9 +119,9 @@ SPEEDUPS: Final = {
 """The paper's claims, and whether it says at which horizon."""
 
 EXPLANATION: Final = (
-    f"{MERGED} and all programs ask a model in Python, once for each state and action; "
-    f"{UNMERGED!r} asks a compiled one in every history, {PRINTED!r} that in Python in every "
-    "history."
+    f"{MERGED} and all programs evaluate a model in Python, once for each state and action; "
+    f"{UNMERGED!r} evaluates a compiled one in every history, {PRINTED!r} the one in Python in "
+    "every history."
 )
 """What has to be known of the ratios."""
 
@@ -311,7 +312,7 @@ def _list_claims(found: Found) -> list[Claim]:
         if weighed := _weigh(found, slow):
             horizon = f" at horizon {SPEEDUP_HORIZON}" * named
             more = "" if named else "over "
-            form = "asking once for each state" if named else "its fastest form"
+            form = "evaluating each state once" if named else "its fastest form"
             text = f"VulcanFS, {form}, against the {slow}{horizon}: times as fast"
             ours = found.compare_best(slow, MERGED) if named else _find_most(found, slow)
             number = "" if ours is None else ours.number
@@ -366,7 +367,10 @@ def _draw(found: Found, limit: float) -> list[Figure]:
             stopped={name: place for name, place in stops.items() if place is not None},
         )
 
-    seconds, asked = ("seconds", "planning time (s)"), ("evaluations", "model evaluations")
+    seconds, evaluations = (
+        ("seconds", "planning time (s)"),
+        ("evaluations", "model evaluations"),
+    )
     return [
         Figure(
             "planning-time",
@@ -381,7 +385,7 @@ def _draw(found: Found, limit: float) -> list[Figure]:
         ),
         Figure(
             "planning-evaluations",
-            "How often the model is asked; all programs ask for every state and action once",
-            lambda: draw((*FORMS, TREE_SEARCH, "stochastic graph"), *asked),
+            "Evaluations of the model; all programs evaluate every state and action once",
+            lambda: draw((*FORMS, TREE_SEARCH, "stochastic graph"), *evaluations),
         ),
     ]

@@ -1,6 +1,6 @@
 """RAO* and Vulcan race to their final solutions, over horizons: part of `heuristic_search`.
 
-RAO* grows histories; it shares what the model says of a state, or asks for each history. Vulcan as
+RAO* grows histories; it evaluates each state once, or each history. Vulcan as
 printed grows histories, of a compiled model. RAO* is as published (`vulcan.baselines.rao_star`)
 and knows when it is done. Vulcan does not: of twice as many samples again and again, the first run
 counts that ends at the solution of forward search, or within 0.1 % of it as printed. A run that
@@ -129,12 +129,12 @@ class Race:
             + " RAO* is faster at every horizon."
             * (min(seconds.values()) > 1)
         )
-        if asked := self.list_ratios("evaluations"):
-            horizon = max(asked)
+        if actions := self.list_ratios("evaluations"):
+            horizon = max(actions)
             yield (
-                f"It evaluates {asked[horizon]:.2g} times as many actions at horizon {horizon}, "
-                "where RAO* evaluates every history of its tree as Vulcan does; where it shares "
-                "what the model says of a state, as in the seconds above, it evaluates "
+                f"It evaluates {actions[horizon]:.2g} times as many actions at horizon {horizon}, "
+                "where RAO* evaluates every history of its tree as Vulcan does; where it "
+                "evaluates each state once, as in the seconds above, it evaluates "
                 f"{self.runs.mean(('RAO*', True, horizon), 'evaluations'):,.0f}."
                 if ("RAO*", True, horizon) in self.runs
                 else ""

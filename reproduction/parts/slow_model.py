@@ -1,7 +1,7 @@
 """Beyond the paper: Vulcan and forward search when every model evaluation takes a millisecond.
 
 Histories of the bandit don't merge here, as in a problem where the order matters, so that every
-history has to be asked for. There is no waiting: the cost is charged, seconds of the search plus a
+history has to be evaluated. There is no waiting: the cost is charged, seconds of the search plus a
 millisecond for each evaluation.
 """
 

@@ -351,7 +351,7 @@ def _list_claims(
         holds = one["g"] < one["f₁"] and min(losses.values()) > -1e-9
         claims.append(
             Claim(
-                "f = g deletes actions that f₁ keeps: most that it loses on the bandit",
+                "f = g deletes actions that f₁ keeps: its largest loss on the bandit",
                 f"{one['g']:.3g} instead of {one['f₁']:.3g} in the example; on the bandit f = g "
                 f"loses {min(losses.values()):.1f} to {max(losses.values()):.1f} % against f₁",
                 weigh(holds),
@@ -364,7 +364,7 @@ def _list_claims(
         ends = [n for n, label, chosen in one["pictures"][-1]["actions"] if n == "" and chosen]
         claims.append(
             Claim(
-                "Refusals until Cleanup has gone up and ended safely, in the tree of its figure",
+                "Outcomes that Cleanup refuses in the tree of its figure, until the policy is safe",
                 "as in the figure: two refusals below one outcome, then the root's other action",
                 weigh(names[0] == names[-1] == [] and bool(ends)),
                 "2",

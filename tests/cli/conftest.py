@@ -44,7 +44,7 @@ def plan(run, tmp_path):
 
 @pytest.fixture
 def unsafe_plan(tmp_path):
-    """A policy that nobody planned for the rest of its histories."""
+    """A policy without decisions for the rest of its histories."""
     policy = vulcan.solve(vulcan.Problem(Bandit(horizon=3), vulcan.Linear(0.002))).policy
     path = tmp_path / "unsafe.vulcan"
     edit(policy, first_child=-3).save(path)

@@ -32,7 +32,7 @@ def test_certify_by_a_bound_that_is_given(run, plan):
 
 
 def test_a_bound_in_the_file_never_makes_a_policy_safe(run, plan):
-    """Whoever writes the file writes the bound into it."""
+    """The author of the file chooses the bound in it."""
     edit(vulcan.Policy.load(plan), origin={"risk_bound": "0.9"}).save(plan)
     answer = run("certify", plan, *SMALL)
     assert answer.code == 4

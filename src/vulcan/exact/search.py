@@ -51,6 +51,7 @@ MULTIPLIED: Final = 2.5  # states per evaluated state, above which states multip
 SHARE_OF_TIME: Final = 0.85  # where states merge
 SHARE_OF_HISTORIES: Final = 0.05  # where states do not merge
 SHARE_UNTIL_KNOWN: Final = 0.25  # where they did not so far, after few evaluations
+SHARE_OF_CERTIFICATE: Final = 0.5  # at most; a policy that needs more is planned, not certified
 
 SHARE_OF_UNROLLING: Final = 0.8  # of memory, for the state graph and its levels
 GUESSED_SHARE: Final = 0.2  # decisions of a policy per state–step pair, before any policy is known
@@ -210,7 +211,9 @@ class ExactSearch:
         decisions = self._decisions or self._pairs * GUESSED_SHARE
         levels = min(self.reader.levels, self._pairs)
         own = DECISION_SECONDS * decisions + LEVEL_SECONDS * levels
-        return share * self.graph.evaluation_seconds + own
+        limit = self.monitor.limits.time_limit
+        most = math.inf if limit is None else SHARE_OF_CERTIFICATE * limit
+        return min(share * self.graph.evaluation_seconds + own, most)
 
     def expect(self, decisions: int) -> None:
         """Leave time to certify a policy of this many decisions."""

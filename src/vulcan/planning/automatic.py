@@ -36,6 +36,9 @@ OVERTIME: Final = 0.1
 SHORT: Final = 2.0
 """Seconds in which samples of a problem whose states merge find nothing worth having."""
 
+LONG: Final = 100_000
+"""Horizon at which a round of samples takes longer than a time limit may be exceeded by."""
+
 PROBED: Final = 5_000
 """States that are evaluated to see whether histories merge, where samples are limited."""
 
@@ -129,7 +132,9 @@ class Automatic(Solver):
             if finding is not None:
                 return finding
         limit = monitor.limits.time_limit
-        is_short = limit is not None and limit - monitor.seconds < SHORT
+        is_short = limit is not None and (
+            limit - monitor.seconds < SHORT or run.reader.levels > LONG
+        )
         if monitor.stopped_by is None and run.graph.merges and is_short:
             monitor.stopped_by = StopReason.TIME
         return None if monitor.stopped_by is None else self._be_cautious(run)

@@ -328,7 +328,8 @@ class Incumbent:
             self._monitor.stopped_by = StopReason.TIME
             if status is not Status.STOPPED:
                 status, explanation = Status.STOPPED, f"stopped by {StopReason.TIME}"
-            explanation += "; the policy is not certified"
+            if written is None:  # else a last certificate is tried
+                explanation += "; the policy is not certified"
             planned = Worth(better.reward, better.risk)
             if certificate is None:
                 candidate, policy = better, written

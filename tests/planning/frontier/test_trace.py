@@ -220,7 +220,7 @@ def test_the_price_is_the_slope_of_the_frontier_of_randomised_policies(horizon, 
 @pytest.mark.parametrize("scale", [0.3, 0.7, 0.9, 1.05])
 @pytest.mark.parametrize("text", ["0.002*x", "0.01*(1-exp(-0.25*x))", "0.003*x - 0.001"])
 def test_the_price_of_a_scaled_bound(scale, text):
-    """The allowance grows by Δ(reward) per unit of the scale."""
+    """The allowed risk grows by Δ(reward) per unit of the scale."""
     step = 1e-6
     base = vulcan.parse(text)
     problem = Problem(SMALL, base)
