@@ -24,6 +24,9 @@ from .bounds.parse import parse as parse
 from .certificate.certify import Certificate as Certificate
 from .certificate.certify import certify as certify
 from .certificate.verify import verify as verify
+from .constraints import Cost as Cost
+from .constraints import Risk as Risk
+from .constraints import RiskAhead as RiskAhead
 from .errors import VulcanError as VulcanError
 from .exact.pipeline import Lagrangian as Lagrangian
 from .exact.pipeline import Pareto as Pareto
