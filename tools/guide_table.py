@@ -33,7 +33,10 @@ def make_table() -> str:
 
 def make_table_of_constraints() -> str:
     """Return the table that says which solvers take several constraints."""
-    lines = ["| solver | constraints beside the risk bound | its upper bound covers |", "|---|---|---|"]
+    lines = [
+        "| solver | constraints beside the risk bound | its upper bound covers |",
+        "|---|---|---|",
+    ]
     for kind in load_solvers().values():
         taken = "yes" if kind.several else "no"
         covered = "nothing; it has none" if kind.covers is Coverage.NOTHING else kind.covers.value
