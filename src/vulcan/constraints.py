@@ -109,7 +109,7 @@ class Cost(Constraint):
     Examples
     --------
     >>> print(Cost("dose", "0.2 + 0.01*x"))
-    dose <= 0.2 + 0.01*x
+    dose <= 0.01 * x + 0.2
     """
 
     name: str = ""
@@ -177,7 +177,7 @@ def read_constraint(given: Any) -> Constraint:
     """Return a constraint given as one, or as text such as "fuel <= 5".
 
     >>> print(read_constraint("risk(collision) <= 0.002*x"))
-    risk(collision) <= 0.002*x
+    risk(collision) <= 0.002 * x
     """
     if isinstance(given, Constraint) and type(given) is not Constraint:
         return given
