@@ -66,7 +66,7 @@ def test_help_lists_the_exit_codes_and_says_when_searches_end(run):
 @pytest.mark.parametrize(
     ("words", "completions"),
     [
-        ("vulcan solve bandit --constraint ", ["A", "B"]),
+        ("vulcan solve bandit --local-test ", ["A", "B"]),
         ("vulcan solve bandit --credit ", ["expected", "received"]),
         ("vulcan solve bandit --solver ", list(load_solvers())),
         ("vulcan frontier bandit --on ", ["graph", "tree"]),

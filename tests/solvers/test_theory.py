@@ -1,4 +1,4 @@
-"""The theory: local constraints, prices, fronts and mixtures, against all policies."""
+"""The theory: local tests, prices, fronts and mixtures, against all policies."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def test_every_option_is_a_parameter_or_read_by_the_solver() -> None:
     for kind in load_solvers().values():
         for option in kind.options:
             assert isinstance(option, Option)
-            given: dict[str, Any] = {"constraint": "A"} if option.name == "credit" else {}
+            given: dict[str, Any] = {"local_test": "A"} if option.name == "credit" else {}
             given[option.name] = option.choices[0] if option.choices else option.kind(1)
             made = kind.from_options(given, Limits())
             assert isinstance(made, vulcan.LocalVulcan if option.name == "paper" else kind)
