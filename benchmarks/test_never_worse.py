@@ -1,4 +1,4 @@
-"""`Vulcan()` earns at least what local constraints earn, on every problem of our benchmarks.
+"""`Vulcan()` earns at least what local tests earn, on every problem of our benchmarks.
 
     python -m pytest benchmarks/test_never_worse.py --quiet
 

@@ -1,4 +1,4 @@
-"""`Vulcan()` on 500 random problems, beside the local constraint alone, against the optimum.
+"""`Vulcan()` on 500 random problems, beside the local test alone, against the optimum.
 
     python -m pytest benchmarks/test_random_problems.py --quiet
 
@@ -77,7 +77,7 @@ def test_vulcan_comes_close_to_the_optimum(report: Any) -> None:
     [
         (
             "constraint A",
-            vulcan.LocalVulcan(constraint=vulcan.solvers.SequenceConstraint()),
+            vulcan.LocalVulcan(local_test=vulcan.solvers.SequenceConstraint()),
             {"samples": SAMPLES},
         ),
         ("constraint B", vulcan.LocalVulcan(), {"samples": SAMPLES}),

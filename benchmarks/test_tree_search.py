@@ -104,7 +104,7 @@ def test_error_to_forward_search(constraint: Any, report: Any) -> None:
     best = exact.certificate.reward
     assert best == pytest.approx(BEST[constraint.letter], abs=1e-6)
     name = f"bandit 9, constraint {constraint.letter}, {SEEDS} seeds"
-    solver = vulcan.LocalVulcan(constraint=constraint)
+    solver = vulcan.LocalVulcan(local_test=constraint)
     errors, shares = {}, {}
     for samples in (200_000, 400_000):
         results = [
@@ -149,7 +149,7 @@ def test_horizon_10_with_a_constant_bound(constraint: Any, merges: bool, report:
     best = BEST_AT_10[constraint.letter]
     results = [
         vulcan.solve(
-            problem, vulcan.LocalVulcan(constraint=constraint), samples=1_000_000, seed=seed
+            problem, vulcan.LocalVulcan(local_test=constraint), samples=1_000_000, seed=seed
         )
         for seed in range(SEEDS_AT_10)
     ]

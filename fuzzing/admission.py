@@ -1,4 +1,4 @@
-"""What a local constraint admits, in fractions: the best policy all of whose histories pass.
+"""What a local test admits, in fractions: the best policy all of whose histories pass.
 
 Only the standard library is imported. A finished history passes, with S its probability of no
 failure along its actions and f what it may claim as reward (docs/theory/proofs.md):

@@ -151,7 +151,7 @@ def check_claims(
     if planner.local:
         if result.upper_bound is not None:
             yield from _check_upper_bound(truth, result, every=False)
-        if "constraint" in planner.parameters and not planner.parameters.get("as_printed"):
+        if "local_test" in planner.parameters and not planner.parameters.get("as_printed"):
             yield from _check_admitted(truth, planner, result, point)
         return
     if planner.name == "integer-program" and planner.parameters.get("on") == "graph":
@@ -169,8 +169,8 @@ def check_claims(
 def _check_admitted(
     truth: Truth, planner: Planner, result: vulcan.Result, point: Point | None
 ) -> Iterator[Fault]:
-    """Hold what is said of the policies of a local constraint against what it admits."""
-    status, constraint = result.status.value, planner.parameters["constraint"]
+    """Hold what is said of the policies of a local test against what it admits."""
+    status, constraint = result.status.value, planner.parameters["local_test"]
     if status not in ("solved", "infeasible") or truth.is_touchy:
         return
     problem, bound = truth.problem, truth.bound

@@ -53,8 +53,8 @@ class Planner:
     def make_solver(self) -> vulcan.solvers.Solver:
         """Return the solver."""
         parameters = dict(self.parameters)
-        if "constraint" in parameters:
-            parameters["constraint"] = CONSTRAINTS[parameters["constraint"]]()
+        if "local_test" in parameters:
+            parameters["local_test"] = CONSTRAINTS[parameters["local_test"]]()
         return load_solvers()[self.name](**parameters)
 
     @property
@@ -64,7 +64,7 @@ class Planner:
 
     @property
     def local(self) -> bool:
-        """Whether its proofs speak of the policies of a local constraint only."""
+        """Whether its proofs speak of the policies of a local test only."""
         return self.covers is Coverage.NOTHING
 
     @property
@@ -88,7 +88,7 @@ def _automatic(random: Random) -> Planner:
 
 
 def _forward_search(random: Random) -> Planner:
-    parameters: dict[str, Any] = {"constraint": random.choice(("B", "B", "A", "A received"))}
+    parameters: dict[str, Any] = {"local_test": random.choice(("B", "B", "A", "A received"))}
     if random.random() < 0.3:
         parameters["cut_short"] = False
     return Planner("forward-search", parameters)
@@ -106,7 +106,7 @@ def _growth(random: Random) -> Planner:
 
 
 def _local_vulcan(random: Random) -> Planner:
-    parameters: dict[str, Any] = {"constraint": random.choice(("B", "A", "A received"))}
+    parameters: dict[str, Any] = {"local_test": random.choice(("B", "A", "A received"))}
     if random.random() < 0.3:
         parameters["complete"] = False
     if random.random() < 0.2:

@@ -22,7 +22,7 @@ from vulcan.problem import Problem
 from vulcan.runtime.limits import Limits
 from vulcan.sampling.local_vulcan import LocalVulcan
 from vulcan.solvers.base import Solver
-from vulcan.solvers.constraints import LocalConstraint, SequenceConstraint, SurvivalConstraint
+from vulcan.solvers.local_tests import LocalConstraint, SequenceConstraint, SurvivalConstraint
 
 __all__ = [
     "CONSTRAINTS",
@@ -91,7 +91,7 @@ TUNED: Final = 2.0
 VARIANTS: Final = {
     "printed": Variant("as printed, c = √2", LocalVulcan.paper(), "A", False),
     "tuned": Variant(f"as printed, c = {TUNED:g}", LocalVulcan.paper(TUNED), "A", False),
-    "A": Variant("LocalVulcan, A", LocalVulcan(constraint=CONSTRAINTS["A"]), "A", True),
+    "A": Variant("LocalVulcan, A", LocalVulcan(local_test=CONSTRAINTS["A"]), "A", True),
     "B": Variant("LocalVulcan, B", LocalVulcan(), "B", True),
 }
 

@@ -1,4 +1,4 @@
-"""Write the table of solvers in docs/howto/solve.md from what the solvers declare.
+"""Write the tables of solvers in pages from what the solvers declare.
 
 python tools/guide_table.py
 """
@@ -10,10 +10,10 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, Final
 
-from vulcan.solvers.base import load_solvers
+from vulcan.solvers.base import Coverage, load_solvers
 
-PAGE: Final = Path(__file__).parents[1] / "docs" / "howto" / "solve.md"
-TABLE: Final = re.compile(r"(<!-- solvers -->\n).*?(<!-- end of solvers -->)", re.DOTALL)
+HOWTO: Final = Path(__file__).parents[1] / "docs" / "howto"
+TABLE: Final = re.compile(r"(<!-- (solvers|several) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
 
 
 def show_call(kind: Any) -> str:
@@ -31,10 +31,28 @@ def make_table() -> str:
     return "\n".join(lines) + "\n"
 
 
+def make_table_of_constraints() -> str:
+    """Return the table that says which solvers take several constraints."""
+    lines = [
+        "| solver | constraints beside the risk bound | its upper bound covers |",
+        "|---|---|---|",
+    ]
+    for kind in load_solvers().values():
+        taken = "yes" if kind.several else "no"
+        covered = "nothing; it has none" if kind.covers is Coverage.NOTHING else kind.covers.value
+        lines.append(f"| `{kind.__name__}` | {taken} | {covered} |")
+    return "\n".join(lines) + "\n"
+
+
+MADE: Final = {"solvers": make_table, "several": make_table_of_constraints}
+PAGES: Final = (HOWTO / "solve.md", HOWTO / "constraints.md")
+
+
 def write_table(page: str) -> str:
-    """Return a page with the table as it should be."""
-    return TABLE.sub(lambda found: found[1] + make_table() + found[2], page)
+    """Return a page with its table as it should be."""
+    return TABLE.sub(lambda found: found[1] + MADE[found[2]]() + found[3], page)
 
 
 if __name__ == "__main__":
-    PAGE.write_text(write_table(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for path in PAGES:
+        path.write_text(write_table(path.read_text(encoding="utf-8")), encoding="utf-8")

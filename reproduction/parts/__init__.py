@@ -9,6 +9,7 @@ from reproduction.parts.bandit_table import BanditTable
 from reproduction.parts.concave import ConcaveBounds
 from reproduction.parts.convergence import Convergence
 from reproduction.parts.exploration import ExplorationMission
+from reproduction.parts.failure_goes_on import FailureGoesOn
 from reproduction.parts.heuristic_search import HeuristicSearch
 from reproduction.parts.penalty import PenaltyExample
 from reproduction.parts.planning_time import PlanningTime
@@ -31,5 +32,6 @@ PARTS: Final[Sequence[Part]] = (
     Regret(),
     HeuristicSearch(),
     ExplorationMission(),
+    FailureGoesOn(),
     SlowModel(),
 )

@@ -32,7 +32,7 @@ from vulcan.exact.pipeline import Pareto
 from vulcan.planning.solve import solve
 from vulcan.problem import Problem
 from vulcan.solvers.base import Solver
-from vulcan.solvers.constraints import SequenceConstraint, SurvivalConstraint
+from vulcan.solvers.local_tests import SequenceConstraint, SurvivalConstraint
 
 __all__ = ["Alpha"]
 

@@ -22,8 +22,8 @@ from vulcan.exact.pipeline import Lagrangian, Pareto
 from vulcan.planning.solve import solve
 from vulcan.problem import Problem
 from vulcan.solvers.base import Solver
-from vulcan.solvers.constraints import SequenceConstraint
 from vulcan.solvers.finding import Status
+from vulcan.solvers.local_tests import SequenceConstraint
 
 __all__ = ["ConcaveBounds"]
 

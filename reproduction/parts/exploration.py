@@ -64,7 +64,7 @@ SHOWN, PRICES = "LocalVulcan, A", "Vulcan()"
 PLANNERS: Final[Mapping[str, Solver]] = {
     ROOT: Vulcan.paper(),
     TWO: Vulcan.paper(2.0),
-    SHOWN: LocalVulcan(constraint=CONSTRAINTS["A"]),
+    SHOWN: LocalVulcan(local_test=CONSTRAINTS["A"]),
     PRICES: Vulcan(),
 }
 """The last is the planner that this library takes by default; it also bounds all others."""

@@ -22,7 +22,7 @@ from vulcan.problem import Problem
 from vulcan.sampling.local_vulcan import LocalVulcan
 from vulcan.sampling.vulcan import Vulcan
 from vulcan.solvers.base import Solver
-from vulcan.solvers.constraints import SequenceConstraint
+from vulcan.solvers.local_tests import SequenceConstraint
 
 __all__ = ["PenaltyExample"]
 

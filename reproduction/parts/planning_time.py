@@ -35,8 +35,8 @@ from vulcan.problem import Problem
 from vulcan.runtime.formatting import show_seconds
 from vulcan.sampling.local_vulcan import LocalVulcan
 from vulcan.solvers.base import Solver
-from vulcan.solvers.constraints import SequenceConstraint
 from vulcan.solvers.finding import Status
+from vulcan.solvers.local_tests import SequenceConstraint
 
 __all__ = ["PlanningTime"]
 
@@ -86,7 +86,7 @@ METHODS: Final[Mapping[str, Method]] = {
     "VulcanFS, B": Method(ForwardSearch(), 9, 10),
     UNMERGED: Method(A, 9, 10, Bandit, merges=False),
     PRINTED: Method(ForwardSearch(SequenceConstraint(), cut_short=False), 6, 9, merges=False),
-    TREE_SEARCH: Method(LocalVulcan(constraint=SequenceConstraint()), 8, 9),
+    TREE_SEARCH: Method(LocalVulcan(local_test=SequenceConstraint()), 8, 9),
     "LocalVulcan, B": Method(LocalVulcan(), 8, 9),
     "stochastic graph": Method(LinearProgram("graph"), 5, 9),
     "stochastic tree": Method(LinearProgram("tree"), 5, 8),

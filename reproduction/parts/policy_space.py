@@ -24,7 +24,7 @@ from vulcan.numerics import TOLERANCE
 from vulcan.planning.solve import solve
 from vulcan.problem import Problem
 from vulcan.solvers.base import Solver
-from vulcan.solvers.constraints import SequenceConstraint, SurvivalConstraint
+from vulcan.solvers.local_tests import SequenceConstraint, SurvivalConstraint
 
 __all__ = ["PolicyPoint", "PolicySpace", "enumerate_policies"]
 

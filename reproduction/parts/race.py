@@ -259,7 +259,7 @@ def _run_vulcan(problem: Problem, seed: int) -> dict[str, Any]:
     quick = Problem(PlainBandit(problem.model.horizon), problem.risk_bound)
     final = solve(quick, ForwardSearch(CONSTRAINTS["A"])).certificate
     assert final is not None
-    solver, samples = LocalVulcan(constraint=CONSTRAINTS["A"]), FEWEST_SAMPLES
+    solver, samples = LocalVulcan(local_test=CONSTRAINTS["A"]), FEWEST_SAMPLES
     reached = False
     while not reached and samples <= MOST_SAMPLES:
         limits = Limits(samples=samples, memory=MEMORY)

@@ -29,7 +29,7 @@ from vulcan.bounds.forms import Linear
 from vulcan.domains import Bandit
 from vulcan.policy.policy import Policy
 from vulcan.problem import Problem
-from vulcan.solvers.constraints import SequenceConstraint
+from vulcan.solvers.local_tests import SequenceConstraint
 
 __all__ = ["Regret"]
 

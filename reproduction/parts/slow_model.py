@@ -50,7 +50,7 @@ class Variant:
 
 
 VARIANTS: Final = {
-    "A": Variant("LocalVulcan, A", LocalVulcan(constraint=CONSTRAINTS["A"]), "A", 5, 30_000),
+    "A": Variant("LocalVulcan, A", LocalVulcan(local_test=CONSTRAINTS["A"]), "A", 5, 30_000),
     "B": Variant("LocalVulcan, B", LocalVulcan(), "B", 5, 30_000),
 }
 SHORTEST, LONGEST, QUICK_LONGEST = 4, 9, 6

@@ -24,7 +24,7 @@ from vulcan.bounds.forms import Constant, Linear
 from vulcan.domains import Bandit
 from vulcan.planning.solve import solve
 from vulcan.problem import Problem
-from vulcan.solvers.constraints import SequenceConstraint
+from vulcan.solvers.local_tests import SequenceConstraint
 
 __all__ = ["SmallFigures"]
 

@@ -22,6 +22,7 @@ RENAMED: Final = {
     "resume": "checkpoint=vulcan.Checkpoint(path, resume=True)",
     "randomised": "solver=vulcan.Automatic(randomised=True)",
     "bound": "vulcan.Problem(model, risk_bound=...)",
+    "constraint": "local_test=SurvivalConstraint(), or vulcan.Problem(model, constraints=[...])",
     "seeds": "one call for each seed",
 }
 """Parameters that functions once had, and what to use instead."""

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vulcan
-from tests.helpers.constraints import KINDS, constraint, sort_choice
+from tests.helpers.local_tests import KINDS, constraint, sort_choice
 from tests.helpers.tables import Table, bounds, one_action, tables
 from tests.oracles.brute_force import admits, enumerate_plans, policy_choice
 from vulcan import Outcome

@@ -15,7 +15,7 @@ from tests.helpers.risk_bounds import concave, straight
 from vulcan import Concave, Constant, Linear, PiecewiseLinear
 from vulcan.bounds.table import BoundTable
 from vulcan.errors import BoundError
-from vulcan.kernels import constraints as local
+from vulcan.kernels import local_tests as local
 from vulcan.numerics import TOLERANCE
 
 HUGE = 1e9

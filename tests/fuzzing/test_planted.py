@@ -36,8 +36,8 @@ PROBLEM = PlainProblem(
     bound=Bound("constant", "class", (0.15,)),
 )
 PARETO = Planner("pareto")
-SAMPLING = Planner("local-vulcan", {"constraint": "B"}, {"samples": 200, "seed": 1})
-FORWARD = Planner("forward-search", {"constraint": "B"})
+SAMPLING = Planner("local-vulcan", {"local_test": "B"}, {"samples": 200, "seed": 1})
+FORWARD = Planner("forward-search", {"local_test": "B"})
 
 
 def find(

@@ -38,13 +38,13 @@ def test_forward_search_is_the_same(constraint: Any, horizon: int) -> None:
     assert form.statistics.histories == plain.statistics.histories
     # Solved to its end, LocalVulcan finds the same, with the bound or without it.
     for kind in (Exploration, WithoutBound):
-        tree = solve(kind(**options), vulcan.LocalVulcan(constraint=constraint), CURVED)
+        tree = solve(kind(**options), vulcan.LocalVulcan(local_test=constraint), CURVED)
         assert tree.status is Status.SOLVED
         assert tree.certificate.reward == pytest.approx(form.certificate.reward, rel=1e-9)
 
 
 SAMPLERS = [
-    *(vulcan.LocalVulcan(constraint=constraint) for constraint in CONSTRAINTS),
+    *(vulcan.LocalVulcan(local_test=constraint) for constraint in CONSTRAINTS),
     vulcan.LocalVulcan(default_policy="random"),
     vulcan.baselines.UCT(),
 ]
@@ -96,7 +96,7 @@ def test_terminal_state_in_the_middle(solver: Any) -> None:
     ids=str,
 )
 def test_action_that_surely_fails(constraint: Any, status: Status) -> None:
-    for solver in (vulcan.LocalVulcan(constraint=constraint), vulcan.ForwardSearch(constraint)):
+    for solver in (vulcan.LocalVulcan(local_test=constraint), vulcan.ForwardSearch(constraint)):
         chart = Chart({(0, "left"): [(0.75, 2.0, None), (0.25, 0.0, None)]}, 2)
         result = solve(chart, solver, vulcan.Constant(1.0))
         assert result.status is status
@@ -125,7 +125,7 @@ def test_models_with_a_credit_in_python_are_evaluated_in_python() -> None:
         return 0.0
 
     for solver in (
-        vulcan.LocalVulcan(constraint=SequenceConstraint(credit)),
+        vulcan.LocalVulcan(local_test=SequenceConstraint(credit)),
         vulcan.ForwardSearch(SequenceConstraint(credit)),
     ):
         assert solve(Chart(HONEST, 3), solver, vulcan.Constant(1.0)).status is Status.SOLVED

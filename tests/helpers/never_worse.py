@@ -1,4 +1,4 @@
-"""What `Vulcan()` earns beside the planner of local constraints, with the same samples."""
+"""What `Vulcan()` earns beside the planner of local tests, with the same samples."""
 
 from __future__ import annotations
 

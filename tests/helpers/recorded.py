@@ -41,7 +41,7 @@ def _list_cases() -> dict[str, Case]:
     for n in (3, 5, 7):
         for letter, constraint in (("A", A), ("B", B), ("G", G)):
             add(f"fs-{n}-{letter}", Bandit(n), LINE, vulcan.ForwardSearch(constraint))
-            tree = vulcan.LocalVulcan(constraint=constraint)
+            tree = vulcan.LocalVulcan(local_test=constraint)
             add(f"vulcan-{n}-{letter}", Bandit(n), LINE, tree, samples=3000, seed=n)
         for kind in (
             vulcan.Pareto,
@@ -56,7 +56,7 @@ def _list_cases() -> dict[str, Case]:
     long, loose = Bandit(9, merges=False), Bandit(8)
     add("fs-unmerged", Bandit(6, merges=False), LINE, vulcan.ForwardSearch(A))
     add("vulcan-unmerged", long, LINE, vulcan.LocalVulcan(), samples=20000, seed=1)
-    curved = vulcan.LocalVulcan(constraint=A)
+    curved = vulcan.LocalVulcan(local_test=A)
     add("vulcan-unmerged-concave", long, CURVE, curved, samples=20000, seed=2)
     add("vulcan-incomplete", loose, LINE, vulcan.LocalVulcan(complete=False), samples=2000, seed=1)
     random = vulcan.LocalVulcan(default_policy="random")

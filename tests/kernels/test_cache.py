@@ -256,7 +256,7 @@ def test_compiled_domains_depend_on_what_they_freeze() -> None:
     # MOVES, LARGEST_DEGREE and SMALLEST_SHARE are frozen there.
     assert {"vulcan.domains.exploration.model", "vulcan.domains.exploration.field"} <= set(sources)
     kernels = compilation.find_sources("vulcan.kernels.paper_tree")
-    assert {"vulcan.numerics", "vulcan.kernels.constraints"} <= set(kernels)
+    assert {"vulcan.numerics", "vulcan.kernels.local_tests"} <= set(kernels)
     assert "vulcan.sampling.local_vulcan" not in kernels
 
 

@@ -98,7 +98,7 @@ def _extend(
 
 
 def admits(kind: str, bound: vulcan.RiskBound, plan: Plan) -> bool:
-    """Whether a local constraint admits a policy: "A", "A received", "A own" or "B"."""
+    """Whether a local test admits a policy: "A", "A received", "A own" or "B"."""
     return all(_passes(kind, bound, history) for history in plan.histories)
 
 

@@ -78,7 +78,7 @@ def draw_problem(seed: int, horizon: int = 3) -> Problem:
 
 def list_worths(problem: Problem) -> set[Worth]:
     """Return what each deterministic policy is worth."""
-    model, summed = problem.model, _list_summed(problem)
+    model, summed = problem.model, list_summed(problem)
 
     def follow(state: Any, step: int, happened: frozenset[str]) -> set[Worth]:
         actions = model.actions(state) if step < model.horizon else []
@@ -90,7 +90,7 @@ def list_worths(problem: Problem) -> set[Worth]:
             options = []
             outcomes = model.outcomes(state, action)
             for outcome in outcomes:
-                own = tuple(_charge(c, outcome, happened) for c in summed)
+                own = tuple(charge(c, outcome, happened) for c in summed)
                 after = happened | ({outcome.event} if outcome.event else set())
                 later = {nothing} if outcome.fails else follow(outcome.state, step + 1, after)
                 options.append([(own, worth) for worth in later])
@@ -114,14 +114,14 @@ def _add_up(model: Any, outcomes: list[Outcome], chosen: Any, count: int) -> Wor
     return reward, tuple(charges), risk, max(risk, ahead)
 
 
-def _charge(constraint: Constraint, outcome: Outcome, happened: frozenset[str]) -> Fraction:
+def charge(constraint: Constraint, outcome: Outcome, happened: frozenset[str]) -> Fraction:
     if isinstance(constraint, Cost):
         return Fraction(dict(outcome.costs).get(constraint.name, 0))
     assert isinstance(constraint, Risk)
     return Fraction(outcome.event == constraint.event and constraint.event not in happened)
 
 
-def _list_summed(problem: Problem) -> list[Constraint]:
+def list_summed(problem: Problem) -> list[Constraint]:
     return [c for c in problem.constraints if not isinstance(c, RiskAhead)]
 
 
@@ -129,6 +129,6 @@ def is_within(problem: Problem, worth: Worth, slack: float = 1e-12) -> bool:
     """Return whether a policy keeps all limits."""
     reward, charges, risk, ahead = worth
     limits = [(problem.risk_bound, risk)]
-    limits += zip((c.bound for c in _list_summed(problem)), charges, strict=True)
+    limits += zip((c.bound for c in list_summed(problem)), charges, strict=True)
     limits += [(c.bound, ahead) for c in problem.constraints if isinstance(c, RiskAhead)]
     return all(float(x) <= bound.exact(reward) + slack for bound, x in limits)

@@ -52,7 +52,7 @@ PLANNED = cache(on(Bandit(horizon=20), "0.002*x"))
 KINDS: dict[str, Callable[[], Any]] = {
     "exact": on(Bandit(horizon=60), "0.002*x", gap=0),
     "fronts": on(Bandit(horizon=40), "0.002*x", vulcan.Pareto(), gap=0),
-    "local constraint": on(Bandit(horizon=12), "0.002*x", vulcan.ForwardSearch()),
+    "local test": on(Bandit(horizon=12), "0.002*x", vulcan.ForwardSearch()),
     "linear program": on(Bandit(horizon=60), "0.002*x", vulcan.baselines.LinearProgram()),
     "histories by default": on(Well(horizon=12), "0.012*x"),
     "growing": on(Well(horizon=12), "0.012*x", vulcan.Growth()),

@@ -9,6 +9,7 @@ import pytest
 import vulcan
 from vulcan.domains import Bandit
 from vulcan.errors import BoundError, ModelError, OptionError
+from vulcan.solvers import SurvivalConstraint
 
 PROBLEM = vulcan.Problem(Bandit(2), "0.002*x")
 
@@ -66,6 +67,16 @@ def test_an_unknown_keyword_lists_those_there_are() -> None:
 def test_an_old_keyword_names_the_new_one(old: dict[str, Any], new: str) -> None:
     with pytest.raises(OptionError, match=new):
         vulcan.solve(PROBLEM, **old)
+
+
+@pytest.mark.parametrize("place", ["ForwardSearch", "LocalVulcan", "VulcanFS", "PaperVulcan"])
+def test_a_local_test_was_called_constraint(place: str) -> None:
+    kind = getattr(vulcan.baselines if place in ("VulcanFS", "PaperVulcan") else vulcan, place)
+    assert kind(local_test=SurvivalConstraint()).local_test == SurvivalConstraint()
+    with pytest.raises(OptionError, match="no parameter 'constraint'; use local_test="):
+        kind(constraint=SurvivalConstraint())
+    with pytest.raises(OptionError, match=r"local_test must be SurvivalConstraint\(\) or"):
+        kind(local_test="B")
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_execution_risk_is_the_mean_of_the_sequence_execution_risks() -> None:
         assert mean == pytest.approx(float(vulcan.certify(PROBLEM, POLICY).reward))
 
 
-def test_every_history_of_an_admitted_policy_keeps_the_local_constraint() -> None:
+def test_every_history_of_an_admitted_policy_passes_the_local_test() -> None:
     for _, history in list_ends(POLICY):
         assert ser(PROBLEM.model, history) <= 0.002 * f1(PROBLEM.model, history) + 1e-12
 

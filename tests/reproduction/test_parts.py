@@ -21,12 +21,14 @@ from reproduction.parts.bandit_table import BanditTable
 from reproduction.parts.concave import ConcaveBounds
 from reproduction.parts.convergence import Convergence
 from reproduction.parts.exploration import DRAWN, ExplorationMission
+from reproduction.parts.failure_goes_on import FailureGoesOn, LastingBandit
 from reproduction.parts.heuristic_search import HeuristicSearch
 from reproduction.parts.penalty import PenaltyExample, list_penalties
 from reproduction.parts.policy_space import SPACES, PolicySpace, enumerate_policies
 from reproduction.parts.small_figures import SmallFigures
 from vulcan.domains import Bandit
 from vulcan.policy.file import decode_policy
+from vulcan.testing import check_model
 
 TIMES = {"seconds"}
 
@@ -291,6 +293,18 @@ def test_no_penalty_finds_the_second_action(penalty_records: list[Record]) -> No
     trials = penalty_records[0].found["trials"]
     assert all(reward == pytest.approx(10) for m, reward, *_ in trials if m < 125)
     assert all(reward == pytest.approx(5) for m, reward, *_ in trials if m > 125)
+
+
+def test_the_best_policy_of_a_game_that_goes_on_is_that_of_enumeration() -> None:
+    part = FailureGoesOn()
+    assert check_model(LastingBandit(2)).ok
+    section = part.show(run_tasks(part, part.tasks(quick=True)), quick=True)
+    assert [claim.verdict for claim in section.claims] == [Verdict.HOLDS]
+    check_section(section)
+    rows = {row[0]: row[1:] for row in section.tables[0].rows}
+    assert rows[2][0] == pytest.approx(BANDIT_TABLE[2][0], abs=5e-5)
+    # It breaks in the first of two plays with a risk of 0.001, and then earns what one play earns.
+    assert rows[2][1] - rows[2][0] == pytest.approx(0.001 * 0.4995, abs=1e-12)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vulcan
-from tests.helpers.constraints import KINDS, constraint, sort_choice
+from tests.helpers.local_tests import KINDS, constraint, sort_choice
 from tests.helpers.tables import Table, bounds, one_action, tables
 from tests.oracles.brute_force import Plan, admits, enumerate_plans, policy_choice
 from vulcan import Outcome, Result, RiskBound
@@ -40,7 +40,7 @@ def solve_both(
         name: options.pop(name) for name in ("default_policy", "complete") if name in options
     }
     exact = vulcan.solve(problem, vulcan.ForwardSearch(under))
-    solver = vulcan.LocalVulcan(constraint=under, **tuning)
+    solver = vulcan.LocalVulcan(local_test=under, **tuning)
     return vulcan.solve(problem, solver, **options), exact
 
 
@@ -179,7 +179,7 @@ def test_policies_with_a_frontier_are_sound_up_to_it(
     problem = vulcan.Problem(model, bound)
     under = constraint(kind, model)
     exact = vulcan.solve(problem, vulcan.ForwardSearch(under))
-    solver = vulcan.LocalVulcan(constraint=under, as_printed=printed, complete=False)
+    solver = vulcan.LocalVulcan(local_test=under, as_printed=printed, complete=False)
     result = vulcan.solve(problem, solver, samples=samples, seed=seed)
     if result.status is Status.INFEASIBLE:
         assert exact.policy is None
@@ -393,7 +393,7 @@ def test_immediate_risk_of_one() -> None:
         (1.0, UNDER_A, Status.DONE),  # within the bound, although A never admits it
     ):
         problem = vulcan.Problem(doomed, vulcan.Constant(level))
-        result = vulcan.solve(problem, vulcan.LocalVulcan(constraint=under), samples=10)
+        result = vulcan.solve(problem, vulcan.LocalVulcan(local_test=under), samples=10)
         assert result.status is expected
         if result.policy is not None:
             assert (result.certificate.reward, result.certificate.risk) == (5.0, 1.0)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vulcan
-from tests.helpers.constraints import constraint
+from tests.helpers.local_tests import constraint
 from tests.helpers.tables import Table, bounds, tables
 from tests.oracles.priced_trees import Place, grow
 from vulcan import Outcome
@@ -54,7 +54,7 @@ LEAP = {
 def test_more_risk_than_the_bound_ever_allows_is_refused_at_once(kind, bound, entered):
     # Nothing bounds what the valley earns; but no reward justifies the leap where Δ has a ceiling.
     model = Table(LEAP, 5, start="cliff", merges=False)
-    solver = vulcan.LocalVulcan(constraint=constraint(kind, model))
+    solver = vulcan.LocalVulcan(local_test=constraint(kind, model))
     result = vulcan.solve(vulcan.Problem(model, bound), solver)
     assert result.status is vulcan.planning.Status.SOLVED
     assert result.safe

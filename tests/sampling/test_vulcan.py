@@ -365,7 +365,7 @@ PROBLEMS = {
 
 @pytest.mark.parametrize("name", PROBLEMS)
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_earns_what_local_constraints_earn(name: str, seed: int) -> None:
+def test_earns_what_local_tests_earn(name: str, seed: int) -> None:
     model, bound, samples = PROBLEMS[name]
     problem = vulcan.Problem(model, vulcan.parse(bound))
     reward, local, result = compare_with_local(problem, samples, seed)

@@ -1,4 +1,4 @@
-"""The theory: local constraints, prices, fronts and mixtures, against all policies."""
+"""The theory: local tests, prices, fronts and mixtures, against all policies."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from tests.helpers.tables import REWARDS, SEEDS, Table, bounds, random_table, ta
 from tests.oracles.best_policies import acceptable, find_best_mixture, find_hull
 from tests.oracles.brute_force import Plan, admits, enumerate_plans
 from tests.oracles.priced_trees import Place, grow, thin
+from tests.oracles.several import charge, draw_problem, list_summed
 from vulcan import Outcome
 from vulcan.numerics import SUM_TOLERANCE, TOLERANCE, find_sum_cost
 from vulcan.planning import Status
@@ -298,3 +299,69 @@ def test_risk_under_laws_that_sum_to_1(missing: float) -> None:
     for true in (Fraction(risk) + off, Fraction(risk), Fraction(risk) / whole):
         found = 1 - (1 - true) ** steps
         assert abs(found - Fraction(certified)) <= Fraction(find_sum_cost(steps) + 1e-14)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_b_for_several_costs(seed: int) -> None:
+    problem, random = draw_problem(seed), Random(seed)
+    model, limited = problem.model, list_summed(problem)
+    total = [Fraction(0)] * (1 + len(limited))
+    histories: list[tuple[Fraction, list[Fraction]]] = []
+
+    def follow(state, step, happened, p, survival, sums) -> None:
+        if step == model.horizon:
+            histories.append((p / survival, sums))
+            return
+        outcomes = model.outcomes(state, random.choice(model.actions(state)))
+        means = [model.discount**step * sum(o.probability * o.reward for o in outcomes)]
+        for constraint in limited:
+            means.append(sum(o.probability * charge(constraint, o, happened) for o in outcomes))
+        kept = sum(o.probability for o in outcomes if not o.fails)
+        sums = [x + survival * mean for x, mean in zip(sums, means, strict=True)]
+        total[:] = [x + p * mean for x, mean in zip(total, means, strict=True)]
+        for o in outcomes:
+            if not o.fails:
+                after = happened | {o.event}
+                follow(o.state, step + 1, after, p * o.probability, survival * kept, sums)
+
+    one = Fraction(1)
+    follow(model.initial_state(), 0, frozenset(), one, one, [0 * one] * len(total))
+    for k, mean in enumerate(total):
+        assert sum(q * sums[k] for q, sums in histories) == mean
+        for slope in (Fraction(0), Fraction(1, 2)):  # the least limit that all histories pass
+            least = max(sums[k] - slope * sums[0] for _, sums in histories)
+            assert mean <= least + slope * total[0]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_best_mixture_has_one_policy_more_than_constraints_at_most(seed: int) -> None:
+    problem = draw_problem(2000 + seed)
+    policy = vulcan.solve(problem, vulcan.Automatic(randomised=True)).policy
+    if policy is not None:
+        assert len(policy.members) <= 1 + 1 + len(list_summed(problem))
+
+
+def test_the_policy_of_least_risk_does_not_decide_a_cap() -> None:
+    # The ford has risk 0.05 on average, and 0.1 where the water is high; the bridge 0.08, always.
+    table = Table(
+        {
+            0: {
+                "ford": [Outcome(0.5, 1.0, "high"), Outcome(0.5, 1.0, "low")],
+                "bridge": [Outcome(1.0, 0.0, "bridge")],
+            },
+            "high": {"wade": [Outcome(0.9, 0.0, "end"), Outcome.failure(0.1)]},
+            "bridge": {"cross": [Outcome(0.92, 0.0, "end"), Outcome.failure(0.08)]},
+        },
+        horizon=2,
+    )
+    for level, reward in ((0.1, 1.0), (0.09, 0.0)):
+        problem = vulcan.Problem(table, constraints=[vulcan.RiskAhead(level)])
+        result = vulcan.solve(problem, gap=0)
+        assert result.status is Status.SOLVED
+        assert result.certificate.reward == reward
+        (limited,) = result.certificate.constraints
+        assert limited.value == pytest.approx(level if reward else 0.08, abs=1e-12)
+    problem = vulcan.Problem(table, constraints=[vulcan.RiskAhead(0.07)])
+    result = vulcan.solve(problem, gap=0)
+    assert result.policy is None
+    assert result.status is Status.INFEASIBLE

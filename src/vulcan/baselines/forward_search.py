@@ -1,6 +1,6 @@
 """VulcanFS, the paper's exact algorithm: forward search over all histories.
 
-A local constraint is tested at the end of each history. The recursion is a kernel
+A local test is tested at the end of each history. The recursion is a kernel
 (`vulcan.kernels.forward_search`) that returns when it needs Python: to evaluate the model, to
 refine the table of the bound, or for room.
 """
@@ -18,20 +18,21 @@ from vulcan.graph.states import StateGraph
 from vulcan.kernels import codes
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import END, NONE
+from vulcan.parameters import knows_parameters
 from vulcan.policy.policy import Policy
 from vulcan.problem import Problem
 from vulcan.runtime.limits import Limits, Monitor, Progress
 from vulcan.sampling.kernel_run import KernelRun
 from vulcan.solvers.base import Option, Options, Solver, describe_origin
-from vulcan.solvers.constraints import (
+from vulcan.solvers.finding import Finding, Statistics, Status
+from vulcan.solvers.local_tests import (
     CONSTRAINT,
     CREDIT,
     LocalConstraint,
     SurvivalConstraint,
-    make_constraint,
-    require_constraint,
+    make_local_test,
+    require_local_test,
 )
-from vulcan.solvers.finding import Finding, Statistics, Status
 
 CHUNK: Final = 1 << 21
 """Histories and tests between two checks of the clock; a few hundredths of a second."""
@@ -49,14 +50,15 @@ CUT_SHORT: Final = Option(
 )
 
 
+@knows_parameters
 @dataclass(frozen=True)
 class ForwardSearch(Solver):
-    """Visit every history and return the best policy that a local constraint admits (VulcanFS).
+    """Visit every history and return the best policy that a local test admits (VulcanFS).
 
     Parameters
     ----------
-    constraint
-        The local constraint: `SurvivalConstraint()` or `SequenceConstraint(...)`.
+    local_test
+        The local test: `SurvivalConstraint()` or `SequenceConstraint(...)`.
     cut_short
         Leave an action at its first inadmissible outcome. It changes the time, never the policy.
 
@@ -65,21 +67,21 @@ class ForwardSearch(Solver):
     The search itself uses one core; workers evaluate the model for it.
     """
 
-    finds: ClassVar[str] = "the best policy that a local constraint admits, proved (VulcanFS)"
+    finds: ClassVar[str] = "the best policy that a local test admits, proved (VulcanFS)"
     method: ClassVar[str] = "visits every history"
     limits: ClassVar[Sequence[str]] = ("time_limit", "histories")
     options: ClassVar[Sequence[Option]] = (CONSTRAINT, CREDIT, CUT_SHORT)
 
-    constraint: LocalConstraint = field(default_factory=SurvivalConstraint)
+    local_test: LocalConstraint = field(default_factory=SurvivalConstraint)
     cut_short: bool = True
 
     def __post_init__(self) -> None:
-        require_constraint(self.constraint)
+        require_local_test(self.local_test)
 
     @classmethod
     def from_options(cls, given: Mapping[str, Any], limits: Limits) -> Self:
         tuning = dict(given)
-        return cls(make_constraint(tuning), **tuning)
+        return cls(make_local_test(tuning), **tuning)
 
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
@@ -103,7 +105,7 @@ class ForwardSearch(Solver):
     def _explain(
         self, run: ForwardSearchRun, monitor: Monitor, stopped: bool, policy: Policy | None
     ) -> tuple[Status, str]:
-        name = f"constraint {self.constraint.letter}"
+        name = f"constraint {self.local_test.letter}"
         if stopped:
             found = "no complete policy yet" if policy is None else "best policy so far"
             return Status.STOPPED, (
@@ -112,7 +114,7 @@ class ForwardSearch(Solver):
             )
         if policy is not None:
             return Status.SOLVED, f"best policy that {name} admits, proved"
-        return Status.INFEASIBLE, run.explain_infeasible(self.constraint)
+        return Status.INFEASIBLE, run.explain_infeasible(self.local_test)
 
 
 class ForwardSearchRun(KernelRun):
@@ -127,7 +129,7 @@ class ForwardSearchRun(KernelRun):
     ) -> None:
         from vulcan.kernels import forward_search
 
-        super().__init__(problem, reader, solver.constraint, known)
+        super().__init__(problem, reader, solver.local_test, known)
         self._solver = solver
         self._kernel = forward_search
         self._frames = np.zeros(reader.levels, forward_search.FRAME)

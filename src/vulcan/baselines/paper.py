@@ -12,26 +12,28 @@ from typing import Any, ClassVar, Literal, Self
 
 from vulcan.baselines.forward_search import ForwardSearch
 from vulcan.model.reader import ModelReader
+from vulcan.parameters import knows_parameters
 from vulcan.problem import Problem
 from vulcan.runtime.limits import Limits, Monitor
 from vulcan.sampling.local_vulcan import DEFAULT_POLICY, EXPLORATION, LocalVulcan, search_tree
 from vulcan.solvers.base import Option, Options, Solver
-from vulcan.solvers.constraints import (
+from vulcan.solvers.finding import Finding
+from vulcan.solvers.local_tests import (
     CREDIT,
     LocalConstraint,
     SequenceConstraint,
-    make_constraint,
+    make_local_test,
 )
-from vulcan.solvers.finding import Finding
 
 
+@knows_parameters
 @dataclass(frozen=True)
 class VulcanFS(ForwardSearch):
     """VulcanFS as the paper prints it: every history, under the paper's constraint.
 
     Parameters
     ----------
-    constraint
+    local_test
         `SequenceConstraint()` with f₁, or with f = g (`credit="received"`) or an f of your own.
     cut_short
         As in `ForwardSearch`.
@@ -40,14 +42,15 @@ class VulcanFS(ForwardSearch):
     finds: ClassVar[str] = "the best policy that the paper's constraint admits, as printed"
     options: ClassVar[Sequence[Option]] = (CREDIT,)
 
-    constraint: LocalConstraint = field(default_factory=SequenceConstraint)
+    local_test: LocalConstraint = field(default_factory=SequenceConstraint)
     cut_short: bool = False
 
     @classmethod
     def from_options(cls, given: Mapping[str, Any], limits: Limits) -> Self:
-        return cls(make_constraint({"local_test": "A", **given}))
+        return cls(make_local_test({"local_test": "A", **given}))
 
 
+@knows_parameters
 @dataclass(frozen=True)
 class PaperVulcan(LocalVulcan):
     """Vulcan as the paper prints it: algorithms 2 to 4, the same as `Vulcan.paper`.
@@ -59,7 +62,7 @@ class PaperVulcan(LocalVulcan):
     exploration
         The constant c of UCT, in units of reward. The paper does not give its own; √2 is the
         theoretical value that it mentions.
-    constraint, default_policy, bounded, as_printed, complete
+    local_test, default_policy, bounded, as_printed, complete
         As in `LocalVulcan`. The paper leaves the default policy open; here it is random.
     """
 
@@ -68,7 +71,7 @@ class PaperVulcan(LocalVulcan):
     options: ClassVar[Sequence[Option]] = (EXPLORATION, DEFAULT_POLICY)
 
     exploration: float = math.sqrt(2)
-    constraint: LocalConstraint = field(default_factory=SequenceConstraint)
+    local_test: LocalConstraint = field(default_factory=SequenceConstraint)
     default_policy: Literal["random", "greedy"] = "random"
     as_printed: bool = True
 

@@ -5,7 +5,7 @@
 | `dp` | levels of state–step pairs, and dynamic programs over them |
 | `thin_front`, `exact_front` | fronts of risk and reward: a few points per pair, or all |
 | `price_tree`, `plan` | Vulcan's tree for several prices, and plans on it |
-| `paper_tree`, `forward_search` | the paper's algorithms, with `constraints` on histories |
+| `paper_tree`, `forward_search` | the paper's algorithms, with `local_tests` of histories |
 | `value_bounds` | upper bounds by best-first search |
 | `expand` | how kernels evaluate a compiled model, or return to Python for another |
 | `episodes` | simulation |

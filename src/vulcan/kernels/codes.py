@@ -6,13 +6,13 @@ may return a verdict, a step or a need, so no two codes share a number.
 
 from typing import Final
 
-# The forms of local constraints.
+# The forms of local tests.
 SURVIVAL: Final = 0
 SEQUENCE: Final = 1
 SEQUENCE_BY_OUTCOME: Final = 2
 UNCONSTRAINED: Final = 3
 
-# Whether an action or a history passes the local constraint.
+# Whether an action or a history passes the local test.
 REFUSED: Final = 1
 ADMITTED: Final = 2
 UNDECIDED: Final = 3  # the table of the bound must be finer at test.refine_at

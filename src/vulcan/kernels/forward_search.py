@@ -22,14 +22,14 @@ import numpy as np
 
 from vulcan.kernels import codes
 from vulcan.kernels.compilation import borrow, kernel, part
-from vulcan.kernels.constraints import (
+from vulcan.kernels.expand import have_actions, have_outcomes
+from vulcan.kernels.local_tests import (
     add_credit,
     add_outcome_credit,
     choose_last_action,
     finish,
     try_action,
 )
-from vulcan.kernels.expand import have_actions, have_outcomes
 from vulcan.numerics import NONE
 
 # The next phase of the deepest frame.

@@ -58,7 +58,7 @@ states changes no sample.
 
 **Cleanup and completion** walk the policy of the tree from the root, one action per history: the
 best that was sampled, else the one with the largest expected reward. They differ at an outcome that
-was never sampled. Cleanup tests the local constraint on the history up to it, as if it ended there,
+was never sampled. Cleanup tests the local test on the history up to it, as if it ended there,
 and leaves it at the frontier of an incomplete policy. Completion plans it to its end. Where a
 history fails, its last action is deleted and the next best action of the same history takes its
 place; actions further up stay, and the change in value is backed up, as in the paper. When a
@@ -76,7 +76,8 @@ import numpy as np
 
 from vulcan.kernels import codes
 from vulcan.kernels.compilation import borrow, find_bin, kernel, part
-from vulcan.kernels.constraints import (
+from vulcan.kernels.expand import have_actions, have_outcomes, peek
+from vulcan.kernels.local_tests import (
     add_credit,
     add_outcome_credit,
     choose_last_action,
@@ -84,7 +85,6 @@ from vulcan.kernels.constraints import (
     finish,
     try_action,
 )
-from vulcan.kernels.expand import have_actions, have_outcomes, peek
 from vulcan.numerics import FAILURE_STATE, NONE
 
 # Marks of an edge.

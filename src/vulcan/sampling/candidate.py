@@ -23,7 +23,7 @@ NUMBERS: Final = ("reward", "risk", "allowed", "frontier")
 FRONTS: Final = "prices and fronts"
 PAIRS: Final = "prices and fronts over state–step pairs"
 NEUTRAL: Final = "the plan without regard to risk"
-LOCAL: Final = "local constraint B"
+LOCAL: Final = "local test B"
 METHODS: Final = ("", FRONTS, PAIRS, NEUTRAL, LOCAL)
 
 

@@ -55,7 +55,7 @@ class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     # Work that a resumed search repeats, since that is easier than storing its results.
     proof: list[tuple[float, int]] = []  # prices, and histories to open; see `Proof.improve`
     proved_for: int = 0  # the number of samples when this was done
-    local: int = 0  # samples of the local constraint's search if it found the best policy, or 0
+    local: int = 0  # samples of the local test's search if it found the best policy, or 0
 
     def check_work(self, samples: int) -> None:
         """Refuse more work to repeat than a search does for a number of samples."""

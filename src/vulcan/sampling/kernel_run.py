@@ -1,4 +1,4 @@
-"""Runs of kernels: they own the graph, the table of the risk bound, and the local constraint.
+"""Runs of kernels: they own the graph, the table of the risk bound, and the local test.
 
 A kernel returns when it meets a state that was never evaluated, a credit at which the table must be
 finer, or the end of an array. A `KernelRun` provides what it needs, within a number of bytes.
@@ -22,7 +22,7 @@ from vulcan.problem import Problem
 from vulcan.runtime.arrays import lengthen, pack_array, require, require_names, unpack_array
 from vulcan.runtime.limits import find_default_memory
 from vulcan.sampling.checkpoint import Snapshot
-from vulcan.solvers.constraints import LocalConstraint
+from vulcan.solvers.local_tests import LocalConstraint
 
 
 class KernelRun:
@@ -47,8 +47,8 @@ class KernelRun:
         memory: int | None = None,
         compiled: bool = True,
     ) -> None:
-        from vulcan.kernels.constraints import TEST
         from vulcan.kernels.expand import ProblemArrays
+        from vulcan.kernels.local_tests import TEST
 
         self._problem_arrays = ProblemArrays
         self.problem, self.reader, self.constraint = problem, reader, constraint

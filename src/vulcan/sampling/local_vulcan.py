@@ -1,4 +1,4 @@
-"""LocalVulcan, the paper's planner with a local constraint, improved; and `paper()`, as printed.
+"""LocalVulcan, the paper's planner with a local test, improved; and `paper()`, as printed.
 
 Samples are taken by `vulcan.kernels.paper_tree`. In each round the policy of the tree is finalised:
 completed, or cleaned up as in the paper (`vulcan.sampling.paper_tree`). The best policy so far is
@@ -16,22 +16,23 @@ from vulcan.certificate.certify import Judgement
 from vulcan.errors import OptionError
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import TOLERANCE
+from vulcan.parameters import knows_parameters
 from vulcan.problem import Problem
 from vulcan.runtime.limits import Limits, Monitor
 from vulcan.sampling.candidate import Candidate
 from vulcan.sampling.incumbent import GROWTH, Incumbent, name_part, rank_within_bound
 from vulcan.sampling.paper_tree import TreeRun
 from vulcan.solvers.base import Option, Options, Solver, require_exploration
-from vulcan.solvers.constraints import (
+from vulcan.solvers.finding import Finding, Status, is_closed
+from vulcan.solvers.local_tests import (
     CONSTRAINT,
     CREDIT,
     LocalConstraint,
     SequenceConstraint,
     SurvivalConstraint,
-    make_constraint,
-    require_constraint,
+    make_local_test,
+    require_local_test,
 )
-from vulcan.solvers.finding import Finding, Status, is_closed
 
 
 def search_tree(
@@ -48,16 +49,16 @@ def search_tree(
     """
     # A checkpoint evaluates the model again, in the order in which the search itself did.
     known = options.graph if options.checkpoint is None else None
-    tree = TreeRun(problem, reader, solver.constraint, monitor.limits.memory, known)
+    tree = TreeRun(problem, reader, solver.local_test, monitor.limits.memory, known)
     settings: dict[str, object] = {
         "exploration": solver.exploration,
-        "constraint": solver.constraint.letter,
-        "credit": name_part(getattr(solver.constraint, "credit", None)),
+        "constraint": solver.local_test.letter,
+        "credit": name_part(getattr(solver.local_test, "credit", None)),
         "default_policy": solver.default_policy,
         "complete": solver.complete,
         "as_printed": solver.as_printed,
     }
-    rank = rank_within_bound if solver.constraint.constrains else rank_by_reward
+    rank = rank_within_bound if solver.local_test.constrains else rank_by_reward
     incumbent = Incumbent(tree, problem, monitor, options, name or solver, settings, rank)
     tree.prepare(solver, options.seed, monitor.limits.histories)
     if not monitor.started:
@@ -123,17 +124,17 @@ def _explain(
     proved: Candidate | None,
 ) -> tuple[Status, str]:
     """Return how a search ended."""
-    admits = f"that constraint {solver.constraint.letter} admits, proved"
+    admits = f"that constraint {solver.local_test.letter} admits, proved"
     best = None if solver.as_printed else incumbent.best
     if tree.exhausted and best is not None and best.judgement.safe:
         # Completion on merged states looks at the bound itself, which is less strict.
         monitor.stopped_by = None
         return Status.DONE, f"best policy found within the bound; there is none {admits}"
     if tree.exhausted:
-        return Status.INFEASIBLE, tree.explain_infeasible(solver.constraint)
+        return Status.INFEASIBLE, tree.explain_infeasible(solver.local_test)
     if proved is not None and best is not None and incumbent.error is None:
         monitor.stopped_by = None
-        if not solver.constraint.constrains:
+        if not solver.local_test.constrains:
             return Status.SOLVED, "best policy without regard to risk, proved"
         more = not is_closed(proved.reward, best.reward, TOLERANCE)
         return Status.SOLVED, f"{'better than any' if more else 'best'} policy {admits}"
@@ -174,17 +175,18 @@ COMPLETE: Final = Option(
 )
 
 
+@knows_parameters
 @dataclass(frozen=True)
 class LocalVulcan(Solver):
-    """The paper's planner, improved: sample histories, delete what a local constraint refuses.
+    """The paper's planner, improved: sample histories, delete what a local test refuses.
 
     Parameters
     ----------
     exploration
         The constant of UCT, in units of the range of reward that samples have collected. Whatever
         it is, every action gets a twentieth of an even share of samples, unless as_printed.
-    constraint
-        The local constraint: `SurvivalConstraint()` or `SequenceConstraint(...)`.
+    local_test
+        The local test: `SurvivalConstraint()` or `SequenceConstraint(...)`.
     default_policy
         Which untried action of a history to try first: the "greedy" one with the largest expected
         reward (one that ends the mission only if it earns more than going on did so far), or a
@@ -198,7 +200,7 @@ class LocalVulcan(Solver):
         Plan to the end what the samples left unexplored. Without it a policy may have a frontier.
     """
 
-    finds: ClassVar[str] = "the best policy found so far, within a local constraint"
+    finds: ClassVar[str] = "the best policy found so far, within a local test"
     method: ClassVar[str] = "Monte Carlo tree search"
     limits: ClassVar[Sequence[str]] = ("time_limit", "samples", "histories", "memory")
     sampling: ClassVar[bool] = True
@@ -213,13 +215,13 @@ class LocalVulcan(Solver):
     )
 
     exploration: float = 0.1
-    constraint: LocalConstraint = field(default_factory=SurvivalConstraint)
+    local_test: LocalConstraint = field(default_factory=SurvivalConstraint)
     default_policy: Literal["random", "greedy"] = "greedy"
     as_printed: bool = False
     complete: bool = True
 
     def __post_init__(self) -> None:
-        require_constraint(self.constraint)
+        require_local_test(self.local_test)
         require_exploration(self.exploration)
         if self.default_policy not in ("random", "greedy"):
             raise OptionError(
@@ -252,7 +254,7 @@ class LocalVulcan(Solver):
                 if name in tuning:
                     raise OptionError(f"--paper has its own --{name.replace('_', '-')}; omit that")
             return cls.paper(**tuning)
-        return cls(constraint=make_constraint(tuning), **tuning)
+        return cls(local_test=make_local_test(tuning), **tuning)
 
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options

@@ -1,4 +1,4 @@
-"""The tree of the paper's planner, with a local constraint: sampling, policies, and checkpoints.
+"""The tree of the paper's planner, with a local test: sampling, policies, and checkpoints.
 
 Samples delete what the constraint refuses (`vulcan.kernels.paper_tree`). A policy of the tree is
 finalised: completed beyond what was sampled, or cleaned up as in the paper.
@@ -30,7 +30,7 @@ from vulcan.sampling.candidate import Candidate
 from vulcan.sampling.checkpoint import Snapshot, check_tree, check_walk
 from vulcan.sampling.kernel_run import KernelRun
 from vulcan.sampling.plan import WorkLimit, load_kernels, plan_merged
-from vulcan.solvers.constraints import LocalConstraint
+from vulcan.solvers.local_tests import LocalConstraint
 
 if TYPE_CHECKING:
     from vulcan.sampling.local_vulcan import LocalVulcan
@@ -53,7 +53,7 @@ FEW: Final = 5  # scales to try where the constraint admits no policy at all
 
 
 class TreeRun(KernelRun):
-    """One search of a tree with a local constraint.
+    """One search of a tree with a local test.
 
     `full` says whether memory has run out; `final_value` is the value of the root by the policy
     that was finalised last.
@@ -165,7 +165,7 @@ class TreeRun(KernelRun):
     def complete(self, until: float) -> Iterator[Candidate]:
         """Yield policies of the tree, completed; none without room or time for it.
 
-        Over histories, each is tested by the local constraint. Where states merge, there may be far
+        Over histories, each is tested by the local test. Where states merge, there may be far
         more histories than state–step pairs, or the other way round. So both are tried with a share
         of the work of the search itself, and with four times that until one succeeds. A plan over
         pairs uses the bound itself, and may be better than any that the constraint admits.

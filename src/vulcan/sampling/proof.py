@@ -37,7 +37,7 @@ from vulcan.numerics import NONE
 from vulcan.problem import Problem
 from vulcan.runtime.arrays import lengthen
 from vulcan.sampling.kernel_run import KernelRun
-from vulcan.solvers.constraints import LocalConstraint
+from vulcan.solvers.local_tests import LocalConstraint
 
 WIDEST: Final = 1.2  # the ratio of the first price on either side of the best
 CLOSEST: Final = 1.02  # prices closer than this ratio prove about the same

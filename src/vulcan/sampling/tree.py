@@ -32,7 +32,7 @@ from vulcan.numerics import NONE
 from vulcan.problem import Problem
 from vulcan.runtime.arrays import set_apart
 from vulcan.sampling.kernel_run import KernelRun
-from vulcan.solvers.constraints import LocalConstraint
+from vulcan.solvers.local_tests import LocalConstraint
 
 MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 

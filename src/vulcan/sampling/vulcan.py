@@ -107,7 +107,7 @@ class VulcanSearch:
         graph = self._tree.known_graph
         self._proof = Proof(problem, reader, memory, graph, lambda: monitor.overdue)
         self._proved_for = 0  # number of samples when the upper bound was last lowered
-        self._local_samples = 0  # of the search with a local constraint that found the best policy
+        self._local_samples = 0  # of the search with a local test that found the best policy
         self._after_round = False  # whether a round was made since the last sample
 
     def run(self) -> Finding:
@@ -162,7 +162,7 @@ class VulcanSearch:
         """Plan, and lower the upper bound.
 
         Without a policy within the bound, move the prices and plan again, then search with the
-        paper's local constraint B.
+        paper's local test B.
         """
         with self._incumbent.round(final) as until:
             finish_proof = self._begin_proof()
@@ -173,7 +173,7 @@ class VulcanSearch:
             if self._tree.solved:
                 self._prove_best(until)
             if not (self._incumbent.found or self._infeasible or self._monitor.overdue):
-                self._try_local_constraint(until)
+                self._try_local_test(until)
             finish_proof()
             self._after_round = not final
 
@@ -208,7 +208,7 @@ class VulcanSearch:
         self._proved_for = snapshot.proved_for
         self._after_round = self._incumbent.target == GROWTH * self._tree.samples
         if snapshot.local:
-            self._try_local_constraint(math.inf, snapshot.local)
+            self._try_local_test(math.inf, snapshot.local)
 
     def _list_repeats(self) -> dict[str, Any]:
         """Return the work that a resumed search repeats, as fields of a `Snapshot`."""
@@ -336,12 +336,12 @@ class VulcanSearch:
             if near or upper == -math.inf:
                 self._exhaustive, self._attained, self._rounding = True, upper, rounding
 
-    def _try_local_constraint(self, until: float, samples: int | None = None) -> None:
-        """Search with a local constraint, with as many samples as were taken so far."""
+    def _try_local_test(self, until: float, samples: int | None = None) -> None:
+        """Search with a local test, with as many samples as were taken so far."""
         run, solver = self._tree, LocalVulcan(self._solver.exploration)
         left, target = max(1, run.limit - run.memory), samples or max(1, run.samples)
         with suppress(BoundError):  # the bound may have no value at a tested credit
-            local = TreeRun(self._problem, run.reader, solver.constraint, left, run.known_graph)
+            local = TreeRun(self._problem, run.reader, solver.local_test, left, run.known_graph)
             with self._monitor.clock_stopped():
                 local.prepare(solver, self._options.seed)
             while local.can_sample(target) and time.perf_counter() < until:

@@ -1,7 +1,7 @@
 """The interface of solvers.
 
-`base` says what a solver is and lists them all, `finding` what a search returns, and `constraints`
-are the local constraints of the paper. May import: graph, certificate, policy, kernels, model,
+`base` says what a solver is and lists them all, `finding` what a search returns, and `local_tests`
+are the local tests of the paper. May import: graph, certificate, policy, kernels, model,
 bounds, parallel, runtime, the root.
 """
 

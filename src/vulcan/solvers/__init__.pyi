@@ -1,5 +1,5 @@
 from .base import Coverage as Coverage
 from .base import Option as Option
 from .base import Solver as Solver
-from .constraints import SequenceConstraint as SequenceConstraint
-from .constraints import SurvivalConstraint as SurvivalConstraint
+from .local_tests import SequenceConstraint as SequenceConstraint
+from .local_tests import SurvivalConstraint as SurvivalConstraint

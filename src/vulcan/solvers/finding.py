@@ -18,7 +18,7 @@ class Status(Enum):
     SOLVED = "solved"
     """The policy is within the requested share of the best, or the best up to rounding, proved.
 
-    For a solver with a local constraint: no policy that the constraint admits is better."""
+    For a solver with a local test: no policy that the constraint admits is better."""
 
     INFEASIBLE = "infeasible"
     """There is no policy within the risk bound, or none that the constraint admits, proved."""

@@ -1,6 +1,6 @@
-"""Local constraints: tests on single histories that together bound a whole policy.
+"""Local tests: tests on single histories that together bound a whole policy.
 
-A policy all of whose reachable finished safe histories h pass a local constraint satisfies
+A policy all of whose reachable finished safe histories h pass a local test satisfies
 er <= Δ(E g). So a search may look at one history at a time. With r_t the immediate risk and R̄_t
 the expected reward of the action at step t, and survival_t = Π_{i<t} (1 - r_i):
 
@@ -25,7 +25,7 @@ that n σ for A with f = g). The certificate, which evaluates the given numbers,
 
 Proofs are in docs/theory/proofs.md. Both are sums along a history that a kernel carries in two
 numbers, survival and credit. A third form is a declaration here, and four functions in
-`vulcan.kernels.constraints`, where each form has its number.
+`vulcan.kernels.local_tests`, where each form has its number.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class SequenceConstraint(LocalConstraint):
 CONSTRAINT: Final = Option(
     "local_test",
     str,
-    "The local constraint: B, the survival form, or A, the paper's.",
+    "The local test: B, the survival form, or A, the paper's.",
     default="B",
     choices=("A", "B"),
 )
@@ -121,7 +121,7 @@ CREDIT: Final = Option(
 )
 
 
-def make_constraint(given: dict[str, Any]) -> LocalConstraint:
+def make_local_test(given: dict[str, Any]) -> LocalConstraint:
     """Return the constraint that options of the command line describe, taking them out of these."""
     letter, credit = given.pop("local_test", None), given.pop("credit", None)
     if letter == "A":
@@ -131,10 +131,10 @@ def make_constraint(given: dict[str, Any]) -> LocalConstraint:
     return SurvivalConstraint()
 
 
-def require_constraint(constraint: object) -> None:
-    """Refuse what is no local constraint."""
+def require_local_test(constraint: object) -> None:
+    """Refuse what is no local test."""
     if not isinstance(constraint, LocalConstraint):
         raise OptionError(
-            "constraint must be SurvivalConstraint() or SequenceConstraint(...), "
+            "local_test must be SurvivalConstraint() or SequenceConstraint(...), "
             f"not {constraint!r}"
         )

@@ -1,4 +1,4 @@
-"""The local constraints that searches are tested under."""
+"""The local tests that searches are tested under."""
 
 from __future__ import annotations
 

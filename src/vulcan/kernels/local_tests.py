@@ -1,7 +1,7 @@
-"""Tests of the local constraints on one history.
+"""Tests of the local tests on one history.
 
 A history h carries two numbers: its survival Π (1 - r_t) and its credit f(h). The mathematics is at
-the head of `vulcan.solvers.constraints`, which declares each form; `vulcan.bounds.table` describes
+the head of `vulcan.solvers.local_tests`, which declares each form; `vulcan.bounds.table` describes
 the table of the risk bound Δ. Only these four functions distinguish the forms:
 
     add_credit   the credit of a history after an action (add_outcome_credit: after its outcome)
@@ -102,7 +102,7 @@ def add_outcome_credit(test, outcome, credit, credit_after, weight):
 
 @part
 def finish(test, pieces, survival, credit):
-    """Whether a finished history passes the local constraint."""
+    """Whether a finished history passes the local test."""
     if test.form == codes.UNCONSTRAINED:
         return codes.ADMITTED
     risk = 1.0 - survival
