@@ -92,6 +92,10 @@ def _simplify_problem(problem: PlainProblem) -> Iterator[PlainProblem]:
         yield replace(problem, discount=1.0)
     for bound in _simplify_bound(problem.bound):
         yield replace(problem, bound=bound)
+    yield from _simplify_limits(problem)
+
+
+def _simplify_limits(problem: PlainProblem) -> Iterator[PlainProblem]:
     for k, limit in enumerate(problem.limits):
         yield replace(problem, limits=problem.limits[:k] + problem.limits[k + 1 :])
         for bound in _simplify_bound(limit.bound):

@@ -138,7 +138,12 @@ class Courier:
             cost = {"noise": noise}
             outcomes += [
                 Outcome(
-                    chance * (1 - falls), paid, after, f"wind {blows}", costs=cost, event=_late(after)
+                    chance * (1 - falls),
+                    paid,
+                    after,
+                    f"wind {blows}",
+                    costs=cost,
+                    event=_late(after),
                 ),
                 Outcome.failure(chance * falls, 0, f"crash in {blows}", costs=cost),
             ]
@@ -166,7 +171,8 @@ class Reservoir:
         outcomes = []
         for change, chance in ((1, 0.25), (0, 0.5), (-1, 0.25)):
             following = min(3, max(0, inflow + change))
-            for rain, share in ((0, 0.5), (3, 0.4), (9, 0.1)):
+            for rain, often in ((0, 0.5), (3, 0.4), (9, 0.1)):
+                share = often
                 after = level - released + 2 * following + rain
                 spilled = max(0, after - self.top)
                 event = "flood" if released + spilled >= 12 else "dry" if released == 0 else None
@@ -176,7 +182,11 @@ class Reservoir:
                     breaks = 0.05 * (spilled - 3)
                     outcomes.append(
                         Outcome.failure(
-                            chance * share * breaks, 0, f"breaks {label}", costs=costs, event="flood"
+                            chance * share * breaks,
+                            0,
+                            f"breaks {label}",
+                            costs=costs,
+                            event="flood",
                         )
                     )
                     share *= 1 - breaks
@@ -212,7 +222,12 @@ class Servers:
             after = (min(waiting, 12), running, hot)
             outcomes.append(
                 Outcome(
-                    chance * (1 - fails), 0.5 * served, after, f"{arrive} new", costs=power, event=event
+                    chance * (1 - fails),
+                    0.5 * served,
+                    after,
+                    f"{arrive} new",
+                    costs=power,
+                    event=event,
                 )
             )
         return [*outcomes, Outcome.failure(fails, 0, costs=power)] if fails else outcomes
@@ -236,13 +251,17 @@ class Fishing:
         paid = 2.0 * caught[0] + caught[1]
         costs = {"bycatch": 0.15 * fleet[0] + 0.4 * fleet[1], "fuel": sum(fleet)}
         outcomes, falls = [], 0.0
-        for (first, p), (second, q) in product(((0, 0.4), (2, 0.6)), ((-1, 0.2), (1, 0.5), (3, 0.3))):
+        for (first, p), (second, q) in product(
+            ((0, 0.4), (2, 0.6)), ((-1, 0.2), (1, 0.5), (3, 0.3))
+        ):
             after = (min(self.most, left[0] + first), min(self.most, left[1] + second))
             if min(after) < 1:
                 falls += p * q
                 continue
             event = "low" if min(after) <= 3 else None
-            outcomes.append(Outcome(p * q, paid, after, f"{first} {second}", costs=costs, event=event))
+            outcomes.append(
+                Outcome(p * q, paid, after, f"{first} {second}", costs=costs, event=event)
+            )
         return [*outcomes, Outcome.failure(falls, paid, costs=costs)] if falls else outcomes
 
 
@@ -277,7 +296,9 @@ class Pharmacy:
             )
             if dies:
                 outcomes.append(
-                    Outcome.failure(chance * dies, paid, f"{asked} in vain", costs=costs, event=event)
+                    Outcome.failure(
+                        chance * dies, paid, f"{asked} in vain", costs=costs, event=event
+                    )
                 )
         return outcomes
 
@@ -305,11 +326,15 @@ class Savings:
         for change, chance in moves:
             after = min(40, wealth + change)
             if after <= 0:
-                outcomes.append(Outcome.failure(chance, 0, f"ruin {change}", costs=fee, event="ruin"))
+                outcomes.append(
+                    Outcome.failure(chance, 0, f"ruin {change}", costs=fee, event="ruin")
+                )
                 continue
             event = "drawdown" if after <= 6 and change < 0 else None
             outcomes.append(
-                Outcome(chance, after - wealth, (after, mix), f"{change:+d}", costs=fee, event=event)
+                Outcome(
+                    chance, after - wealth, (after, mix), f"{change:+d}", costs=fee, event=event
+                )
             )
         return outcomes
 
@@ -401,6 +426,10 @@ FIELDS = (
     Field("fishing", Fishing(), ("risk <= 0.01", "bycatch <= 12", "risk(low) <= 0.2")),
     Field("pharmacy", Pharmacy(), ("risk <= 0.018", "spoiled <= 17", "risk(empty) <= 0.9")),
     Field("savings", Savings(), ("risk <= 0.005", "fees <= 4", "risk(drawdown) <= 0.08")),
-    Field("satellite", Satellite(), ("risk <= 0.0004*x", "fuel <= 8", "dose <= 12", "risk(low) <= 0.2")),
+    Field(
+        "satellite",
+        Satellite(),
+        ("risk <= 0.0004*x", "fuel <= 8", "dose <= 12", "risk(low) <= 0.2"),
+    ),
     Field("epidemic", Epidemic(), ("risk <= 0.02", "burden <= 6", "risk(full) <= 0.2")),
 )

@@ -1,21 +1,22 @@
 """All deterministic policies of a small problem with several constraints, in fractions.
 
-A policy from a history on is worth (reward, charges, risk, largest risk ahead). The policies of an
-action combine those of its outcomes in every way; nothing is dropped but exact duplicates.
+A policy is worth (reward, charges, risk, largest risk ahead). The oracle of `fuzzing.several` knows
+them; nothing is dropped but exact duplicates.
 """
 
 from __future__ import annotations
 
 import random
 from fractions import Fraction
-from itertools import product
-from typing import Any
 
+from fuzzing.problems import Bound, Limit, PlainProblem, Way
+from fuzzing.several import SeveralOracle
 from vulcan import Outcome
 from vulcan.constraints import Constraint, Cost, Risk, RiskAhead
 from vulcan.problem import Problem
 
 Worth = tuple[Fraction, tuple[Fraction, ...], Fraction, Fraction]
+LEVEL = Bound("constant", "class", (1.0,))  # bounds are not looked at where policies are listed
 
 
 class RandomModel:
@@ -51,6 +52,15 @@ class RandomModel:
             found.append(Outcome.failure(Fraction(fails, total), 1, event=event))
         return found
 
+    @property
+    def table(self) -> dict[int, dict[str, list[Way]]]:
+        """The same as plain data."""
+        return {
+            state: {action: list(map(_to_way, self.outcomes(state, action))) for action in actions}
+            for state in range(3)
+            for actions in (self.actions(state),)
+        }
+
     def initial_state(self) -> int:
         return 0
 
@@ -59,6 +69,12 @@ class RandomModel:
 
     def outcomes(self, state: int, action: str) -> list[Outcome]:
         return self._rows[state, action]
+
+
+def _to_way(outcome: Outcome) -> Way:
+    target = None if outcome.fails else outcome.state
+    costs = tuple(sorted(dict(outcome.costs).items()))
+    return Way(outcome.probability, outcome.reward, target, outcome.label, costs, outcome.event)
 
 
 def draw_problem(seed: int, horizon: int = 3) -> Problem:
@@ -78,47 +94,20 @@ def draw_problem(seed: int, horizon: int = 3) -> Problem:
 
 def list_worths(problem: Problem) -> set[Worth]:
     """Return what each deterministic policy is worth."""
-    model, summed = problem.model, _list_summed(problem)
-
-    def follow(state: Any, step: int, happened: frozenset[str]) -> set[Worth]:
-        actions = model.actions(state) if step < model.horizon else []
-        nothing = (Fraction(0), (Fraction(0),) * len(summed), Fraction(0), Fraction(0))
-        if not actions:
-            return {nothing}
-        found = set()
-        for action in actions:
-            options = []
-            outcomes = model.outcomes(state, action)
-            for outcome in outcomes:
-                own = tuple(_charge(c, outcome, happened) for c in summed)
-                after = happened | ({outcome.event} if outcome.event else set())
-                later = {nothing} if outcome.fails else follow(outcome.state, step + 1, after)
-                options.append([(own, worth) for worth in later])
-            for chosen in product(*options):
-                found.add(_add_up(model, outcomes, chosen, len(summed)))
-        return found
-
-    return follow(model.initial_state(), 0, frozenset())
+    limits = tuple(_to_limit(constraint) for constraint in problem.constraints)
+    model = problem.model
+    plain = PlainProblem(model.horizon, model.discount, model.table, 0, LEVEL, limits=limits)
+    oracle = SeveralOracle(plain, most_pairs=10**9, drop=False)
+    return {(w.reward, w.charges[1:], w.charges[0], w.ahead) for w in oracle.worths}
 
 
-def _add_up(model: Any, outcomes: list[Outcome], chosen: Any, count: int) -> Worth:
-    reward = risk = ahead = Fraction(0)
-    charges = [Fraction(0)] * count
-    for outcome, (own, (later, more, danger, worst)) in zip(outcomes, chosen, strict=True):
-        p = Fraction(outcome.probability)
-        reward += p * (outcome.reward + Fraction(model.discount) * later)
-        risk += p * (1 if outcome.fails else danger)
-        ahead = max(ahead, worst)
-        for k in range(count):
-            charges[k] += p * (own[k] + more[k])
-    return reward, tuple(charges), risk, max(risk, ahead)
-
-
-def _charge(constraint: Constraint, outcome: Outcome, happened: frozenset[str]) -> Fraction:
+def _to_limit(constraint: Constraint) -> Limit:
+    if isinstance(constraint, RiskAhead):
+        return Limit("cap", "", LEVEL)
     if isinstance(constraint, Cost):
-        return Fraction(dict(outcome.costs).get(constraint.name, 0))
+        return Limit("cost", constraint.name, LEVEL)
     assert isinstance(constraint, Risk)
-    return Fraction(outcome.event == constraint.event and constraint.event not in happened)
+    return Limit("event", str(constraint.event), LEVEL)
 
 
 def _list_summed(problem: Problem) -> list[Constraint]:

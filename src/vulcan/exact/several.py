@@ -301,9 +301,10 @@ class MixtureProgram:
         rows = np.array([charges[:, k] - t.slope * rewards for k, t in self._tangents])
         rows = rows.reshape(-1, len(points))
         limits = np.array([t.value - t.slope * t.at for _, t in self._tangents])
-        scales = np.array([1 / self._scales[k] for k, _ in self._tangents])
-        rows, limits = rows * scales[:, None], limits * scales - margin
         unit = max(float(np.abs(rewards).max()), 1e-300)
+        sizes = [max(self._scales[k], abs(t.slope) * unit) for k, t in self._tangents]
+        scales = 1 / np.maximum(sizes, np.abs(limits))
+        rows, limits = rows * scales[:, None], limits * scales - margin
         costs, total = -rewards / unit, np.ones((1, len(points)))
         if minimise_excess:
             rows = np.column_stack((rows, -np.ones(len(rows))))
