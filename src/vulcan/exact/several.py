@@ -216,8 +216,11 @@ def find_prices(search: ExactSearch) -> None:
         if limit < search.upper:
             search.upper, several.weights = limit, weights
         search.report()
+        worth = (point.reward, point.charges)
+        known = worth in ((other.reward, other.charges) for other in several.points)
         _keep(search, point)
-        if best <= value + CLOSE * (1 + abs(value)) or search.closed or search.upper == -math.inf:
+        done = known or best <= value + CLOSE * (1 + abs(value))
+        if done or search.closed or search.upper == -math.inf:
             break
     mixture = program.mix()
     if mixture is not None:
