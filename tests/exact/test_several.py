@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 import vulcan
 from tests.oracles.several import draw_problem, is_within, list_worths
-from vulcan.constraints import RiskAhead
+from vulcan.constraints import Cost, RiskAhead
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -102,3 +102,31 @@ def test_the_bound_of_lagrangian_holds_for_randomised_policies_too(seed):
     bound = vulcan.solve(problem, vulcan.Lagrangian()).upper_bound
     if best.policy is not None:
         assert bound >= float(best.certificate.reward) - 1e-12
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_limit_that_is_raised_as_said_is_enough_and_less_is_not(seed):
+    problem = draw_problem(2000 + seed, horizon=2)
+    constraints = [c for c in problem.constraints if isinstance(c, Cost)]
+    if not constraints:
+        return
+    model = problem.model
+    tight = [Cost(c.name, -2.0 if k == 0 else 0.3) for k, c in enumerate(constraints)]
+    result = vulcan.solve(vulcan.Problem(model, 0.3, constraints=tight))
+    if result.status is not vulcan.planning.Status.INFEASIBLE:
+        return
+    randomised = vulcan.Automatic(randomised=True)
+    for name, more in result.relaxations:
+        for factor in (1 - 1e-6, 1 + 1e-6):
+            raised = 0.0 if more is None else more * factor
+            costs = [
+                Cost(c.name, c.bound(0.0) + (raised if c.name == name else 0.0)) for c in tight
+            ]
+            if more is None:
+                costs = [c for c in tight if c.name != name]
+            risk = 0.3 + (raised if name == "risk" else 0.0)
+            risk = 1.0 if more is None and name == "risk" else risk
+            if not costs:
+                continue
+            again = vulcan.solve(vulcan.Problem(model, risk, constraints=costs), randomised)
+            assert again.safe == (more is not None and factor > 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import random
 import time
 from typing import Any
@@ -13,6 +14,8 @@ import vulcan
 from tests.sampling.test_growth import BOUND, Well
 from vulcan.domains import Bandit
 from vulcan.errors import OptionError, PolicyError
+from vulcan.model.reader import ModelReader
+from vulcan.sampling.groups import ActionEvaluator, Groups
 
 
 def value(controller: vulcan.Controller) -> tuple[float, float]:
@@ -86,3 +89,22 @@ def test_what_a_controller_needs() -> None:
         vulcan.Controller(problem)
     with pytest.raises(PolicyError, match="needs a certified plan"):
         vulcan.Controller(vulcan.Problem(Well(3), vulcan.Linear(1.0, -9.0)), samples_per_step=99)
+
+
+@pytest.mark.parametrize("at", [1, 2, 5, 20])
+def test_groups_stay_whole_where_an_answer_fails(at: int) -> None:
+    """Kernels index the arrays of groups by each other's numbers."""
+    evaluator = ActionEvaluator(ModelReader(Well(horizon=6)))
+    calls = itertools.count()
+
+    def close(state: Any, level: int) -> tuple[float, float, float]:
+        if next(calls) == at:
+            raise OSError("busy")
+        return 0.0, 0.0, 1.0
+
+    groups = Groups(evaluator, close)
+    given = evaluator, (), 0, vulcan.parse(BOUND)
+    with pytest.raises(OSError, match="busy"):
+        groups.advise(*given, 2_000)
+    assert len(groups._closings) == len(groups) >= at
+    assert groups.advise(*given, 4_000) in ("stop", *Well(6).actions(()))

@@ -21,6 +21,8 @@ from tests.helpers.tables import Table
 from vulcan import Outcome
 from vulcan.kernels.growth import CLOSED, UNREACHED, PlanArrays, choose_plan
 from vulcan.model.reader import ModelReader
+from vulcan.runtime.limits import StopReason, listen
+from vulcan.sampling import growth
 from vulcan.sampling.groups import ActionEvaluator
 from vulcan.sampling.growth import GrowingPlan, Growth, find_default
 
@@ -425,3 +427,24 @@ def test_a_plan_that_is_written_out_earns_and_risks_what_was_chosen(model: Any) 
 def test_ties_at_every_price_do_not_keep_a_search_from_its_end() -> None:
     model = Table({0: {"wait": [Outcome(1.0, 0.0, 0)], "drop": [Outcome.failure(1.0)]}}, horizon=2)
     assert vulcan.solve(vulcan.Problem(model, 0), Growth(), samples=2_000).certificate.risk == 0
+
+
+def test_a_request_during_the_last_certificate_leaves_a_smaller_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    requested: list[int] = []
+    original = growth.certify
+
+    def certify(problem: Any, policy: Any) -> Any:
+        """Certify small plans; in the middle of a large one Ctrl-C comes."""
+        if len(policy) > 5_000 and not requested:
+            requested.append(len(policy))
+        return original(problem, policy)
+
+    monkeypatch.setattr(growth, "certify", certify)
+    with listen(lambda: bool(requested)):
+        result = vulcan.solve(vulcan.Problem(Well(12), BOUND), Growth(), samples=40_000)
+    assert requested
+    assert result.safe
+    assert result.stopped_by is StopReason.INTERRUPTED
+    assert 1 < len(result.policy) < requested[0]

@@ -15,6 +15,7 @@ enclosure (the best acceptable policy so far, and an upper bound), and the limit
 | `branch` | a lower upper bound for deterministic policies, by the first decisions | branch |
 | `advance_fronts` | both, by exact fronts; a proof if there is time for it | fronts |
 | `find_prices` | for several constraints: dual bound, best mixture, prices | several |
+| `round_mixture` | for several constraints: a policy close to the mixture | rounding |
 | `join_fronts` | for several constraints: deterministic policies, proofs on small ones | several |
 
 A solver runs a list of steps: `Pareto` runs `PARETO`, `Lagrangian` `LAGRANGIAN` or `RANDOMISED`,
@@ -34,6 +35,7 @@ from typing import ClassVar, Final
 from vulcan.bounds.base import RewardLine
 from vulcan.exact.branch import branch
 from vulcan.exact.fronts import advance_fronts
+from vulcan.exact.rounding import round_mixture
 from vulcan.exact.search import ExactSearch
 from vulcan.exact.several import find_prices, join_fronts, offer_mixture
 from vulcan.exact.thin_fronts import improve
@@ -81,8 +83,8 @@ RANDOMISED: Final[Steps] = (find_dual, randomise)
 LAGRANGIAN: Final[Steps] = (find_dual, improve)
 PARETO: Final[Steps] = (find_dual, improve, branch, advance_fronts)
 AUTOMATIC: Final[Steps] = (find_dual, improve, branch, advance_limited_fronts)
-SEVERAL: Final[Steps] = (find_prices, join_fronts)
-SEVERAL_NEAR: Final[Steps] = (find_prices, partial(join_fronts, proves=False))
+SEVERAL: Final[Steps] = (find_prices, round_mixture, join_fronts)
+SEVERAL_NEAR: Final[Steps] = (find_prices, round_mixture, partial(join_fronts, proves=False))
 SEVERAL_RANDOMISED: Final[Steps] = (find_prices, offer_mixture)
 
 

@@ -95,6 +95,7 @@ class ExactSearch:
         self.price: float | None = None  # gain of the upper bound per unit of allowed risk
         self.lines: tuple[RewardLine, ...] = ()  # hold for every policy, whatever the bound is
         self.most, self.least = math.inf, -math.inf  # rewards of all policies lie between these
+        self.relaxations: tuple[tuple[str, float | None], ...] = ()
         self.mixture: PolicyPoint | None = None  # the best randomised policy for several limits
         self.relaxed: float | None = None  # reward of the best randomised policy
         self.proof = "proved"  # how the bound was proved, such as "proved by HiGHS"
@@ -210,6 +211,10 @@ class ExactSearch:
         levels = min(self.reader.levels, self._pairs)
         own = DECISION_SECONDS * decisions + LEVEL_SECONDS * levels
         return share * self.graph.evaluation_seconds + own
+
+    def expect(self, decisions: int) -> None:
+        """Leave time to certify a policy of this many decisions."""
+        self._decisions = max(self._decisions, decisions)
 
     def open_dual(self) -> Dual:
         """Return a search for the best randomised policy that has not begun."""
@@ -328,16 +333,16 @@ class ExactSearch:
 
     def build_policy(self) -> AnyPolicy | None:
         """Return the best policy so far; None without one."""
-        if self.best is None:
-            return None
-        if self.mix is None or not self.mix.members:
-            return self.write_out(self.best)
-        members = [self.write_out(point) for point in self.mix.members]
-        weights = self.mix.weights or (1 - self.mix.weight, self.mix.weight)
-        return RandomisedPolicy(members, weights)
+        return None if self.best is None else self.write_out(self.best)
 
-    def write_out(self, point: PolicyPoint) -> Policy:
+    def write_out(self, point: PolicyPoint) -> AnyPolicy:
         """Return the policy of a point."""
+        if point.members:
+            members = [self._write_one(member) for member in point.members]
+            return RandomisedPolicy(members, point.weights or (1 - point.weight, point.weight))
+        return self._write_one(point)
+
+    def _write_one(self, point: PolicyPoint) -> Policy:
         about = describe_origin(self.problem, self.reader, self._solver)
         decisions = point.decide()
         return self.graph.policy(decisions.rows, decisions.children, about)
@@ -377,6 +382,7 @@ class ExactSearch:
             price=self.price,
             lines=self.lines,
             relaxed=self.relaxed,
+            relaxations=self.relaxations,
         )
         if status is Status.INFEASIBLE and self._worths:
             safest = min(self._worths, key=lambda worth: (worth.risk, -worth.reward))

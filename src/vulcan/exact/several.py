@@ -16,8 +16,10 @@ the dual bound of `vulcan.exact.dual`, for the sum of the limits, each times its
 found so far maximises the reward of their mixture, with tangents of Δ_k as rows; its prices are the
 next direction, and the dynamic program in that direction finds a new point or proves that the
 mixture is the best. A vertex mixes at most D + 1 policies. As long as no mixture is within the
-limits, the program minimises the largest excess instead: if no point is beyond the best mixture
-then, no reward satisfies the inequality above, and no policy is within the limits.
+limits, the program minimises the sum of the excesses instead: if no point is beyond the best
+mixture then, no reward satisfies the inequality above, and no policy is within the limits. With
+large penalties on the excess over all limits but one, it says by how much that one alone must be
+raised.
 
 **Deterministic policies** come from the same dynamic programs, from joint fronts of a few points
 for each state–step pair (`vulcan.kernels.joint_front`) near the best prices, and, where nothing was
@@ -27,7 +29,7 @@ dropped that matters, from all points: then the best policy is proved, or that t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -36,6 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.bounds.base import RiskBound, Tangent, limit_reward
+from vulcan.bounds.forms import Constant
 from vulcan.constraints import RiskAhead
 from vulcan.exact.acceptance import ACCEPTED, UNIT
 from vulcan.exact.sweeps import PolicyPoint
@@ -50,13 +53,14 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 MOST_POINTS: Final = 400  # dynamic programs of the dual bound: some twenty are usual
+PENALTY: Final = 1e4  # of exceeding a limit, where another one alone may be raised
 CLOSE: Final = 1e-10  # relative improvement that is worth another dynamic program
 
-SLACKS: Final = (0.03, 1.0, 10.0, math.inf)  # dual gaps of points, relative to the search's gap
+SLACKS: Final = (1e-3, 1e-2, 0.1, 1.0, math.inf)  # dual gaps of points, relative to the value
 FIRST_KEPT: Final = 4  # points of a pair in the first round
 MOST_KEPT: Final = 256
 CHUNK: Final = 1 << 22  # pairs of points between two looks at the limits
-MOST_WORK: Final = 2_000_000_000  # pairs of points that all rounds combine without a time limit
+MOST_WORK: Final = 200_000_000  # pairs of points that all rounds combine without a time limit
 GOOD_GAP: Final = 1e-4  # the rounds end below this gap, unless another one is requested
 FIRST_ROOM: Final = 1 << 14
 
@@ -113,31 +117,35 @@ class Several:
         self.bounds = [problem.risk_bound, *(problem.constraints[k].bound for k in summed)]
         steps = len(levels.arrays.first) - 1
         self.sizes = steps * np.abs(self.charges).max(axis=0, initial=0.0)
+        self.scales = np.maximum(self.sizes, 1e-12)
+        # Policies found so far, and the weights for which each is the best.
         self.points: list[PolicyPoint] = []
+        self.directions: list[Floats] = []
         self.weights = np.zeros(1 + len(self.bounds))  # of the last direction: w and the prices
 
-    def sweep(self, weights: Floats, *, pairs: bool = False) -> tuple[PolicyPoint, Floats]:
-        """Return the best policy for some weights, and the values of `sweep_several`."""
-        from vulcan.kernels.dp import choose_several, sweep_several
+    def evaluate(self, weights: Floats) -> Floats:
+        """Return what the best policy for some weights is worth from each pair on.
 
-        levels, weights = self.search.levels, np.ascontiguousarray(weights, float)
-        values = np.zeros((len(levels), 1 + len(weights)))
-        sweep_several(levels.arrays, self.charges, weights, values)
+        The columns are the value, the reward, and the charges (`vulcan.kernels.dp.sweep_several`).
+        """
+        from vulcan.kernels.dp import sweep_several
+
+        values = np.zeros((len(self.search.levels), 1 + len(weights)))
+        sweep_several(self.search.levels.arrays, self.charges, weights, values)
+        return values
+
+    def sweep(self, weights: Floats) -> tuple[PolicyPoint, float]:
+        """Return the best policy for some weights, and its value."""
+        values = self.evaluate(weights)
 
         def decide() -> Decisions:
-            values, choice = (
-                np.zeros((len(levels), 1 + len(weights))),
-                np.zeros(len(levels), np.int32),
-            )
-            sweep_several(levels.arrays, self.charges, weights, values)
-            choose_several(levels.arrays, self.charges, weights, values, choice)
-            return levels.decide(choice)
+            return self.search.levels.decide(self.choose(weights))
 
-        _, reward, *charged = values[0].tolist()
+        value, reward, *charged = values[0].tolist()
         point = PolicyPoint(reward, charged[0], decide, charges=tuple(charged))
         if math.isfinite(self.cap):
             point = self._look_ahead(point, values)
-        return point, values if pairs else values[:1]
+        return point, value
 
     def _look_ahead(self, point: PolicyPoint, values: Floats) -> PolicyPoint:
         """Return the point with the largest risk that is ahead at any pair of its policy."""
@@ -153,10 +161,7 @@ class Several:
         charged = zip(self.bounds, point.charges, self.sizes.tolist(), strict=True)
         limits = [(bound, x, 2 * test.share * size) for bound, x, size in charged]
         if math.isfinite(self.cap):
-            bound = next(
-                c.bound for c in self.search.problem.constraints if isinstance(c, RiskAhead)
-            )
-            limits.append((bound, point.ahead, 2 * test.risk_share * max(1.0, self.sizes[0])))
+            limits.append((Constant(self.cap), point.ahead, 4 * test.risk_share))
         for bound, x, error in limits:
             least, most = float(bound.enclose(low, low)[0]), float(bound.enclose(high, high)[1])
             if x - error > most + TOLERANCE:
@@ -165,9 +170,27 @@ class Several:
                 verdict = None
         return verdict
 
-    def excess(self, point: PolicyPoint) -> float:
-        """Return by how much a policy exceeds a limit, at most; negative within all."""
-        return max(x - b(point.reward) for x, b in zip(point.charges, self.bounds, strict=True))
+    def add_tangents(self, tangents: list[tuple[int, Tangent]], reward: float) -> bool:
+        """Add the tangents of all limits at a reward; False if they are there already."""
+        added = False
+        for k, bound in enumerate(self.bounds):
+            if bound(reward) == -math.inf:
+                continue
+            tangent = bound.tangent(reward)
+            near = tangent.value + 1e-9 * self.scales[k]
+            if all(line(reward) > near for j, line in tangents if j == k):
+                tangents.append((k, tangent))
+                added = True
+        return added
+
+    def choose(self, weights: Floats) -> NDArray[np.int32]:
+        """Return the action row that the best policy for some weights takes in each pair."""
+        from vulcan.kernels.dp import choose_several
+
+        choice = np.zeros(len(self.search.levels), np.int32)
+        values = self.evaluate(weights)
+        choose_several(self.search.levels.arrays, self.charges, weights, values, choice)
+        return choice
 
     def bound_by(self, weights: Floats, value: float) -> float:
         """Return the largest reward within the limits, given the largest value for some weights."""
@@ -195,7 +218,7 @@ def find_prices(search: ExactSearch) -> None:
     top, worst = (several.sweep(sign * reward_alone)[0] for sign in (1, -1))
     search.least = worst.reward
     search.most = search.upper = search.bound_test.raise_reward(top.reward)
-    _keep(search, top)
+    _keep(search, top, reward_alone)
     if search.closed:
         return
     for k in range(len(several.bounds)):
@@ -203,25 +226,26 @@ def find_prices(search: ExactSearch) -> None:
             return
         weights = np.zeros(1 + len(several.bounds))
         weights[[0, 1 + k]] = 1e-9, 1.0
-        _keep(search, several.sweep(weights)[0])
+        _keep(search, several.sweep(weights)[0], weights)
     program = MixtureProgram(several)
     while len(several.points) < MOST_POINTS and search.may_go_on():
         found = program.solve()
         if found is None:
             break
         weights, value = found
-        point, values = several.sweep(weights)
-        best = float(values[0, 0])
+        point, best = several.sweep(weights)
         limit = several.bound_by(weights, best)
         if limit < search.upper:
             search.upper, several.weights = limit, weights
         search.report()
         worth = (point.reward, point.charges)
         known = worth in ((other.reward, other.charges) for other in several.points)
-        _keep(search, point)
+        _keep(search, point, weights)
         done = known or best <= value + CLOSE * (1 + abs(value))
         if done or search.closed or search.upper == -math.inf:
             break
+    if search.upper == -math.inf:
+        search.relaxations = find_relaxations(several, search.may_go_on)
     mixture = program.mix()
     if mixture is not None:
         search.relaxed, search.mixture = mixture.reward, mixture
@@ -230,9 +254,25 @@ def find_prices(search: ExactSearch) -> None:
     search.price = None if search.upper == -math.inf else float(prices[0])
 
 
-def _keep(search: ExactSearch, point: PolicyPoint) -> None:
+def find_relaxations(
+    several: Several, may_go_on: Callable[[], bool]
+) -> tuple[tuple[str, float | None], ...]:
+    """Return by how much each limit alone must be raised for a randomised policy to be within all.
+
+    None where that alone does not help.
+    """
+    problem = several.search.problem
+    names = ["risk", *(c.quantity for c in problem.constraints if not isinstance(c, RiskAhead))]
+    return tuple(
+        (name, MixtureProgram(several).relax(number, may_go_on))
+        for number, name in enumerate(names)
+    )
+
+
+def _keep(search: ExactSearch, point: PolicyPoint, weights: Floats) -> None:
     """Keep a policy for mixtures, and offer it as an answer."""
     search.several.points.append(point)
+    search.several.directions.append(weights)
     search.rewards.append(point.reward)
     search.offer(point)
 
@@ -244,9 +284,8 @@ class MixtureProgram:
         self._several = several
         self._tangents: list[tuple[int, Tangent]] = []
         self._feasible = False
-        self._scales = np.maximum(several.sizes, 1e-12)
 
-    def solve(self) -> tuple[Floats, float] | None:
+    def solve(self, penalties: Floats | None = None) -> tuple[Floats, float] | None:
         """Return the next weights, and the value of the best mixture for them.
 
         None if nothing is to be gained.
@@ -256,15 +295,16 @@ class MixtureProgram:
         # A bound without a value at a small reward has a tangent further to the right.
         for _ in range(50):
             rewards = np.array([point.reward for point in points])
-            best = self._run(rewards, minimise_excess=False)
+            best = self._run(rewards) if penalties is None else None
             feasible = best is not None
             if best is None:
-                best = self._run(rewards, minimise_excess=True)
+                equal = np.ones(len(several.bounds))
+                best = self._run(rewards, equal if penalties is None else penalties)
             if best is None:
                 return None
             solution, prices = best
-            reward = float(solution[: len(points)] @ rewards)
-            if not self._cut(reward):
+            reward = float(solution @ rewards)
+            if not several.add_tangents(self._tangents, reward):
                 break
         self._feasible = feasible
         weights = np.zeros(1 + len(several.bounds))
@@ -274,28 +314,37 @@ class MixtureProgram:
             weights[0] += price * tangent.slope
         charges = np.array([point.charges for point in points])
         values = weights[0] * rewards - charges @ weights[1:]
-        return weights, float(values @ solution[: len(points)])
+        return weights, float(values @ solution)
 
-    def _cut(self, reward: float) -> bool:
-        """Add the tangents at a reward; False if all of them are there already."""
-        added = False
-        for k, bound in enumerate(self._several.bounds):
-            if bound(reward) == -math.inf:
-                continue
-            tangent = bound.tangent(reward)
-            old = [t for j, t in self._tangents if j == k]
-            scale = self._scales[k] * 1e-9
-            if all(t(reward) > tangent.value + scale for t in old):
-                self._tangents.append((k, tangent))
-                added = True
-        return added
+    def relax(self, number: int, may_go_on: Callable[[], bool]) -> float | None:
+        """Return by how much a limit alone must be raised so that a mixture is within all.
+
+        None if that does not help, or a limit of the search came first.
+        """
+        several = self._several
+        penalties = np.full(len(several.bounds), PENALTY)
+        penalties[number] = 1.0
+        while len(several.points) < 2 * MOST_POINTS and may_go_on():
+            found = self.solve(penalties)
+            if found is None:
+                return None
+            weights, value = found
+            point, best = several.sweep(weights)
+            if best <= value + CLOSE * (1 + abs(value)):
+                others = np.delete(self._excess, number)
+                raised = float(self._excess[number] * self._units[number])
+                return None if (others > CLOSE).any() else raised
+            several.points.append(point)
+            several.directions.append(weights)
+        return None
 
     def _run(
-        self, rewards: Floats, minimise_excess: bool, margin: float = 0.0
+        self, rewards: Floats, penalties: Floats | None = None, margins: Floats | None = None
     ) -> tuple[Floats, Floats] | None:
         """Return the weights of the points and the prices of the tangents; None if infeasible.
 
-        Limits are lowered by a relative margin.
+        With penalties, limits may be exceeded, and the sum of excesses times penalties is the least
+        possible. Limits are lowered by relative margins.
         """
         from scipy.optimize import linprog
 
@@ -305,37 +354,51 @@ class MixtureProgram:
         rows = rows.reshape(-1, len(points))
         limits = np.array([t.value - t.slope * t.at for _, t in self._tangents])
         unit = max(float(np.abs(rewards).max()), 1e-300)
-        sizes = [max(self._scales[k], abs(t.slope) * unit) for k, t in self._tangents]
-        scales = 1 / np.maximum(sizes, np.abs(limits))
-        rows, limits = rows * scales[:, None], limits * scales - margin
+        self._units = self._several.scales.copy()
+        for (k, tangent), limit in zip(self._tangents, limits.tolist(), strict=True):
+            self._units[k] = max(self._units[k], abs(tangent.slope) * unit, abs(limit))
+        scales = np.array([1 / self._units[k] for k, _ in self._tangents])
+        rows, limits = rows * scales[:, None], limits * scales
+        if margins is not None:
+            limits = limits - margins[[k for k, _ in self._tangents]]
         costs, total = -rewards / unit, np.ones((1, len(points)))
-        if minimise_excess:
-            rows = np.column_stack((rows, -np.ones(len(rows))))
-            costs, total = np.append(np.zeros(len(points)), 1.0), np.append(total, [[0.0]], axis=1)
+        if penalties is not None:
+            unit, count = 1.0, len(penalties)
+            exceeded = np.array([k for k, _ in self._tangents])[:, None] == np.arange(count)
+            rows = np.column_stack((rows, -exceeded.astype(float)))
+            costs = np.append(np.zeros(len(points)), penalties)
+            total = np.append(total, np.zeros((1, count)), axis=1)
         given = {"A_ub": rows, "b_ub": limits} if len(rows) else {}
         tight = {f"{kind}_feasibility_tolerance": 1e-10 for kind in ("primal", "dual")}
         found = linprog(costs, A_eq=total, b_eq=[1.0], method="highs-ds", options=tight, **given)
         if found.status != 0:
             return None
         prices = -found.ineqlin.marginals if len(rows) else np.zeros(0)
-        prices = np.maximum(0.0, prices) * scales * (1.0 if minimise_excess else unit)
-        return found.x, prices
+        self._excess = found.x[len(points) :]
+        return found.x[: len(points)], np.maximum(0.0, prices) * scales * unit
 
     def mix(self) -> PolicyPoint | None:
         """Return the best mixture within all limits; None if none is known."""
-        several = self._several
+        several, closest = self._several, None
         rewards = np.array([point.reward for point in several.points])
-        # HiGHS works with tolerances; somewhat lower limits are kept.
-        for margin in (0.0, *np.geomspace(1e-14, 1e-6, 9)) if self._feasible else ():
-            found = self._run(rewards, minimise_excess=False, margin=margin)
+        margins = np.zeros(len(several.bounds))
+        # HiGHS works with tolerances; somewhat lower limits are kept, if there is room.
+        while self._feasible and margins.max() <= 1e-6:
+            found = self._run(rewards, margins=margins)
             if found is None:
-                return None
+                break
             used = [(w, p) for w, p in zip(found[0], several.points, strict=True) if w > 1e-12]
             weights = np.array([w for w, _ in used]) / math.fsum(w for w, _ in used)
             mixture = mix_points(tuple(point for _, point in used), weights)
             if several.judge(mixture):
                 return mixture
-        return None
+            closest = mixture
+            allowed = [bound(mixture.reward) for bound in several.bounds]
+            broken = np.greater(mixture.charges, allowed)
+            if not broken.any():
+                break
+            margins[broken] = np.maximum(1e-14, 10 * margins[broken])
+        return closest if closest is not None and several.search.accepts(closest) else None
 
 
 def mix_points(members: tuple[PolicyPoint, ...], weights: Floats) -> PolicyPoint:
@@ -371,12 +434,11 @@ def join_fronts(search: ExactSearch, proves: bool = True) -> None:
     weights = several.weights.copy()
     if not weights.any():
         weights[0] = 1.0
-    _, values = several.sweep(weights, pairs=True)
+    values = several.evaluate(weights)
+    scale = max(abs(float(values[0, 0])), weights[0] * abs(search.upper), 1e-300)
     while kept <= MOST_KEPT:
         for share in SLACKS:
-            gap = math.inf
-            if search.best is not None and share != math.inf:
-                gap = share * max(search.upper - search.best.reward, 0.0) * weights[0]
+            gap = share * scale if share < math.inf else math.inf
             run = FrontRun(several, weights, values, gap, kept)
             done = run.extend(MOST_WORK - work)
             work += run.work

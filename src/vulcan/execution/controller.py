@@ -22,10 +22,11 @@ from contextlib import contextmanager
 from copy import copy
 from typing import Any, Final
 
-from vulcan.errors import OptionError, PolicyError
+from vulcan.errors import ModelError, OptionError, PolicyError
 from vulcan.execution.replan import Replan, replan
 from vulcan.graph.compiled import find_compiled
 from vulcan.model.reader import ModelReader
+from vulcan.model.rules import Rule
 from vulcan.planning.result import Result
 from vulcan.planning.solve import solve
 from vulcan.policy.run import Run
@@ -80,10 +81,16 @@ class _Regrowth(Growth):
         evaluator = ActionEvaluator(
             self._reader, lambda: monitor.requested or monitor.seconds > ends, answers
         )
-        if self._groups is None:
-            self._groups = Groups(evaluator, PlanTree(evaluator, self._default).measure)
-        bound = problem.risk_bound
-        first = self._groups.advise(evaluator, reader.root, self.level, bound, until)
+        groups, self._groups, first = self._groups, None, None
+        try:
+            if groups is None:
+                groups = Groups(evaluator, PlanTree(evaluator, self._default).measure)
+            bound = problem.risk_bound
+            first = groups.advise(evaluator, reader.root, self.level, bound, until)
+            self._groups = groups
+        except ModelError as error:  # half of an answer's groups are worth nothing
+            if error.violation.rule is not Rule.ANSWERS:
+                raise
         return GrowthRun(self, problem, reader, monitor, first, self.floor, answers).search()
 
 

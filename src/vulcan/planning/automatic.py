@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
+from vulcan.errors import OptionError
 from vulcan.exact.pipeline import AUTOMATIC, RANDOMISED, narrow
 from vulcan.exact.search import ExactSearch
 from vulcan.exact.sweeps import find_least_risk_policy
@@ -71,9 +72,16 @@ class Automatic(Solver):
     ) -> Finding:
         given = monitor.limits
         samples = given.samples is not None or given.histories is not None
+        if samples and problem.constraints:
+            raise OptionError(
+                "several constraints are solved over state–step pairs, not by samples: limit the "
+                "time (time_limit=20) or the memory"
+            )
         if options.checkpoint is not None:
             options.checkpoint.require_free()
         resumes = options.checkpoint is not None and options.checkpoint.resumes
+        if problem.constraints:
+            return self._search_several(problem, reader, monitor, options)
         if resumes or (samples and find_compiled(reader) is not None):
             return Vulcan().search(problem, reader, monitor, options)
         # A graph that is shared keeps the order in which Vulcan expands it.
@@ -92,6 +100,20 @@ class Automatic(Solver):
             remark = "no checkpoint: only a search that samples writes one"
             finding = replace(finding, explanation=f"{finding.explanation} ({remark})")
         return finding
+
+    def _search_several(
+        self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
+    ) -> Finding:
+        """Unroll a problem with several constraints as far as the limits allow, and solve it."""
+        run = ExactSearch(problem, reader, monitor, self, options.graph, options.threads)
+        monitor.start_clock()
+        if run.unroll(while_it_pays=monitor.limits.time_limit is None):
+            narrow(run, RANDOMISED if self.randomised else AUTOMATIC)
+            return run.find("best policy found, with a proved gap")
+        return run.find(
+            "several constraints need all state–step pairs, and these are too many: histories that "
+            "never merge are not planned for under several constraints yet"
+        )
 
     def _search_graph(self, run: ExactSearch) -> Finding | None:
         """Unroll the problem, or let a plan grow; None if only samples are left."""

@@ -126,7 +126,7 @@ class Result(Finding):
         if self.estimate is not None:
             rows.append(("estimate", f"{show_reward(self.estimate)}  of the root, by the search"))
         rows += self._describe_planned()
-        if self.upper_bound is not None and self.safest is None:
+        if self.upper_bound is not None and self.safest is None and not self.relaxations:
             rows.insert(2 if self.certificate else 1, ("upper bound", self._describe_bound()))
         rows += self._describe_infeasibility()
         if self.gain_of_randomising > WORTH_SAYING:
@@ -165,6 +165,14 @@ class Result(Finding):
     def _describe_infeasibility(self) -> list[tuple[str, str]]:
         """Return the least risk, and a sufficient multiple, if no policy is acceptable."""
         safest, sufficient = self.safest, self.sufficient
+        if self.relaxations:
+            ways = [
+                f"{name} by {_round_up(more)}" if more else f"{name}"
+                for name, more in self.relaxations
+                if more is not None
+            ]
+            text = f"raise one limit alone: {', or '.join(ways)}"
+            return [("sufficient", text if ways else "no limit that is raised alone is enough")]
         if safest is None:
             return []
         allowed = self.problem.risk_bound(safest.reward)

@@ -365,6 +365,7 @@ class Monitor(Interruption):
         self._on_progress = on_progress
         self._began = self._reported = time.perf_counter()
         self._granted = 0.0
+        self._yields = False  # whether a request to finish ends what is under way
         self._whole: tuple[float | None, float] | None = None  # limit and time spent before a part
         self._resident = 0  # bytes of this process when the clock started
         self._measured = 0.0
@@ -425,9 +426,20 @@ class Monitor(Interruption):
         """Bytes by which this process has grown since the search began; 0 where it is unknown."""
         return max(0, read_resident_memory() - self._resident) if self.started else 0
 
+    @contextmanager
+    def ended_by_request(self) -> Iterator[None]:
+        """Let a request to finish end a certificate inside, unless it was there before."""
+        self._yields = not self.requested
+        try:
+            yield
+        finally:
+            self._yields = False
+
     @property
     def is_over(self) -> bool:
         """Whether the time limit and the overtime have passed; never before the clock starts."""
+        if self._yields and self.requested:
+            return True
         limit, spent = (self.limits.time_limit, 0.0) if self._whole is None else self._whole
         if limit is None or not self.started:
             return False

@@ -310,6 +310,7 @@ class Groups:
         if distance <= self._tolerance:
             self._likely[found] = max(self._likely[found], likely)
             return found, distance
+        closing = self._close(state, level)  # the model may raise: nothing is changed before
         known, points = self._known.get(kind, ([], np.zeros((16, len(point)))))
         if len(points) == len(known):
             points = np.concatenate([points, np.zeros_like(points)])
@@ -322,7 +323,7 @@ class Groups:
         self._likely.append(likely)
         self._origin.append(found)
         self._children.append({})
-        self._closings.append(self._close(state, level))
+        self._closings.append(closing)
         for action in range(len(rows)):
             heapq.heappush(self._waiting, (-likely, group, action, -1))
         return group, 0.0

@@ -76,7 +76,9 @@ SHARE_OF_CERTIFYING: Final = 0.05  # of the time so far, for a certificate befor
 # The first certificates may take more, to have a plan soon: this share, or seconds.
 SHARE_AT_FIRST: Final = 0.2
 SOON: Final = 0.25
-AT_ONCE: Final = 1.3  # seconds for the certificate after Ctrl-C
+AT_ONCE: Final = 1.0  # seconds for the certificate after Ctrl-C
+PROBES: Final = 64  # histories whose answers tell how long those of a plan take
+SLOW: Final = 1e-3  # seconds per decision from which on they are not queried for that
 
 Answers = MutableMapping[Any, Any]
 """Answers of a model by what it was called with; see `ActionEvaluator`."""
@@ -511,8 +513,11 @@ class GrowingPlan:
             middle = math.sqrt(low * high)
             small = _choose(arrays, self.best.price, middle, held).size <= most
             low, high = (low, middle) if small else (middle, high)
-        chosen = self.choose(high)
-        return chosen if chosen is not None and chosen.size <= most else None
+        for price in (high, 4 * high, 16 * high):
+            chosen = self.choose(price)
+            if chosen is not None and chosen.size <= most:
+                return chosen
+        return next((chosen for chosen in reversed(self.kept) if chosen.size <= most), None)
 
     def _accepts(self, chosen: Chosen) -> bool:
         return accepts(self._bound, chosen.reward, chosen.risk)
@@ -687,6 +692,8 @@ class GrowthRun:
         self._plan: GrowingPlan | None = None
         self._certified: tuple[Chosen, Policy, Certificate] | None = None
         self._seconds_per_decision: float | None = None
+        self._answer_seconds = 0.0  # of the plan whose certificate told that
+        self._slower = 1.0  # how much longer the answers of the best plan take
         self._error: ModelError | None = None
         self._began = 0.0  # seconds of the search before this one
 
@@ -724,6 +731,7 @@ class GrowthRun:
             with pause_collection():
                 plan.grow(min(budget, left))
             self._certify_early()
+            self._compare_answers()
             if plan.exhausted or (plan.best is None and budget >= HOPELESS):
                 break
             budget *= 2
@@ -755,7 +763,32 @@ class GrowthRun:
         if seconds is None:
             spent = self._monitor.seconds - self._began
             seconds = CERTIFYING * spent / max(1, self._evaluator.count)
-        return size * seconds
+        return size * seconds * self._slower
+
+    def _compare_answers(self) -> None:
+        """Find out how much longer the answers of the best plan take than those of the last one.
+
+        A model may read the whole history for each answer, and most decisions of a larger plan are
+        deeper.
+        """
+        known, best = self._seconds_per_decision, self._plan.best if self._plan else None
+        if known is not None and best is not None and known < SLOW:
+            seconds = self._measure_answers(best)
+            self._slower = max(1.0, seconds / max(1e-9, self._answer_seconds))
+
+    def _measure_answers(self, chosen: Chosen) -> float:
+        """Return the mean seconds of the model's answers for some histories of a plan."""
+        from vulcan.kernels.growth import UNREACHED
+
+        assert self._plan is not None
+        states, reader = self._plan.tree.states, self._reader
+        reached = np.flatnonzero(chosen.openings != UNREACHED)
+        some = reached[np.linspace(0, len(reached) - 1, PROBES).astype(int)].tolist()
+        began = time.perf_counter()
+        for n in some:
+            for action in islice(reader.actions(states[n]).values(), 1):
+                reader.outcomes(states[n], action)
+        return (time.perf_counter() - began) / PROBES
 
     def _certify_early(self) -> None:
         """Certify the largest plan that takes little time, in case there is none for a larger one.
@@ -789,9 +822,17 @@ class GrowthRun:
                 return None
             best = small or best
         known = -math.inf if self._certified is None else self._certified[0].reward
-        if best is plan.best or best.reward > known:
-            monitor.grant_certificate()
-            self._certify(best)
+        if best is not plan.best and best.reward <= known:
+            return None
+        monitor.grant_certificate()
+        try:
+            with monitor.ended_by_request():
+                self._certify(best)
+        except TimeUp:
+            if not monitor.requested:
+                raise
+            monitor.stopped_by = monitor.reason
+            return self._certify_last()
         return None
 
     def _certify(self, chosen: Chosen) -> None:
@@ -806,6 +847,8 @@ class GrowthRun:
         self._certified = chosen, policy, certify(self._problem, policy)
         if chosen.size >= TELLING:
             self._seconds_per_decision = (time.perf_counter() - began) / chosen.size
+            if self._seconds_per_decision < SLOW:
+                self._answer_seconds = self._measure_answers(chosen)
 
     def _conclude(self, search_seconds: float, planned: Chosen | None) -> Finding:
         plan, monitor, count = self._plan, self._monitor, self._evaluator.count

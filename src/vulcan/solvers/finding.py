@@ -102,6 +102,8 @@ class Finding:
     relaxed: float | None = None  # reward of the best randomised policy within the bound
     safest: Worth | None = None  # the policy of least risk
     sufficient: Sufficient | None = None
+    # By how much each limit alone must be raised; None where that does not help.
+    relaxations: tuple[tuple[str, float | None], ...] = ()
 
     @property
     def complete(self) -> bool:
