@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 import warnings
@@ -9,6 +10,7 @@ import warnings
 import vulcan
 from benchmarks.several.fields import FIELDS, Field
 from benchmarks.several.programs import compare, draw_problems
+from benchmarks.several.storm import QUERIES, ask_both
 from vulcan.errors import BoundWarning
 
 TIME_LIMIT = 20.0
@@ -62,10 +64,27 @@ def show_programs() -> None:
     )
 
 
+def show_storm() -> None:
+    """Compare multi-objective queries with Storm, and print the values."""
+    columns = "{:<20} {:>6} {:>5}  {:<18} {:>13} {:>13} {:>9}  {}"
+    titles = ("file", "states", "steps", "largest", "ours", "Storm's", "apart", "within")
+    print(columns.format(*titles))
+    for query in QUERIES:
+        states, limits, storm, ours = ask_both(query)
+        apart = 0.0 if storm is ours is None else math.inf
+        if storm is not None and ours is not None:
+            apart = abs(storm - ours)
+        told = ["infeasible" if x is None else f"{x:.8f}" for x in (ours, storm)]
+        pairs = zip(query.limited, limits, strict=True)
+        within = ", ".join(f"{name.removeprefix('R ')} {x:g}" for name, x in pairs)
+        what = query.file, states, query.steps, query.objective
+        print(columns.format(*what, *told, f"{apart:.1e}", within), flush=True)
+
+
 def main() -> None:
     """Print what was asked for; all of it by default."""
     warnings.simplefilter("ignore", BoundWarning)
-    shows = {"fields": show_fields, "programs": show_programs}
+    shows = {"fields": show_fields, "programs": show_programs, "storm": show_storm}
     for name in sys.argv[1:] or shows:
         shows[name]()
 

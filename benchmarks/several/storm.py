@@ -11,6 +11,7 @@ Limits lie between the least value of a quantity and that of the best policy wit
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,16 +39,16 @@ class Query(NamedTuple):
 QUERIES = (
     Query("coin2-2.nm", 40, "all_coins_equal_1", ("R steps", "finished"), (0.7, 0.5)),
     Query("coin2-2.nm", 80, "finished", ("R steps", "all_coins_equal_1"), (0.9, 0.5)),
-    Query("coin2-2.nm", 60, "all_coins_equal_1", ("finished",), (0.3,)),
+    Query("zeroconf.prism", 60, "R machines", ("failed",), (0.4,)),
     Query("csma2-2.nm", 100, "all_delivered", ("R time", "collision_max_backoff"), (0.8, 0.5)),
     Query("csma2-2.nm", 150, "one_delivered", ("R time", "collision_max_backoff"), (0.5, 0.6)),
     Query("firewire3-0.5.nm", 60, "elected", ("R time", "R time_sending"), (0.8, 0.6)),
     Query("firewire3-0.5.nm", 90, "R time_sending", ("R time", "elected"), (0.6, 0.7)),
     Query("die_selection.nm", 8, "six", ("R coin_flips", "four"), (0.9, 0.5)),
     Query("die_selection.nm", 12, "one", ("R coin_flips", "two", "three"), (0.8, 0.5, 0.4)),
-    Query("die_c1.nm", 10, "six", ("R coin_flips", "two"), (0.6, 0.5)),
+    Query("die_c1.nm", 10, "six", ("R coin_flips", "two"), (1.0, 1.0)),
     Query("die_c1.nm", 20, "done", ("R coin_flips", "six", "one"), (0.7, 0.5, 0.5)),
-    Query("two_dice.nm", 16, "seven", ("R coinflips", "two"), (0.7, 0.5)),
+    Query("two_dice.nm", 16, "seven", ("R coinflips", "two"), (1.0, 1.0)),
     Query("two_dice.nm", 24, "done", ("R coinflips", "seven", "twelve"), (0.9, 0.8, 0.5)),
     Query("slipgrid.nm", 12, "target", ("R ", "pickup"), (0.7, 0.5)),
     Query("slipgrid.nm", 20, "goal", ("R ", "pickup"), (0.5, 0.6)),
@@ -129,8 +130,8 @@ def _name(quantity: str) -> str:
     return quantity[2:] or "cost"
 
 
-def ask_both(query: Query) -> tuple[int, list[float], float, float | None]:
-    """Return the number of states, the limits, Storm's value and Vulcan's (None without one)."""
+def ask_both(query: Query) -> tuple[int, list[float], float | None, float | None]:
+    """Return the number of states, the limits, Storm's value and Vulcan's; None for infeasible."""
     import stormpy
     from stormpy.examples import files
 
@@ -149,7 +150,10 @@ def ask_both(query: Query) -> tuple[int, list[float], float, float | None]:
     problem = vulcan.Problem(plain, constraints=_constrain(query, limits[0]))
     result = vulcan.solve(problem, vulcan.Automatic(randomised=True), gap=0)
     found = result.certificate
-    assert found is None or found.safe
+    if found is None:
+        assert result.status is vulcan.planning.Status.INFEASIBLE
+    else:
+        assert found.safe
     return model.nr_states, limits[0], storm, None if found is None else float(found.reward)
 
 
@@ -161,9 +165,7 @@ def _constrain(query: Query, limits: Sequence[float]) -> list[Constraint]:
     ]
 
 
-def _draw_limits(
-    program: Any, plain: StormModel, query: Query
-) -> tuple[list[float], list[str]]:
+def _draw_limits(program: Any, plain: StormModel, query: Query) -> tuple[list[float], list[str]]:
     """Return the limits, and as Storm reads them."""
     free = vulcan.solve(vulcan.Problem(plain, 1.0)).policy
     loose = [1e9 if name.startswith("R ") else 1.0 for name in query.limited]
@@ -173,7 +175,8 @@ def _draw_limits(
         query.limited, query.shares, certificate.constraints, strict=True
     ):
         least = _ask(program, [_write(name, query.steps, "min=?")])
-        limit = round(least + share * (float(limited.value) - least), 6)
+        assert least is not None
+        limit = math.ceil(1e6 * (least + share * (float(limited.value) - least))) / 1e6
         values.append(limit)
         texts.append(_write(name, query.steps, f"<={limit!r}"))
     return values, texts
@@ -183,10 +186,11 @@ def _write(quantity: str, steps: int, how: str) -> str:
     if not quantity.startswith("R "):
         return f'P{how} [F<={steps} "{quantity}"]'
     name = quantity[2:]
-    return f'R{f"{{{chr(34)}{name}{chr(34)}}}" if name else ""}{how} [C<={steps}]'
+    return f"R{f'{{{chr(34)}{name}{chr(34)}}}' if name else ''}{how} [C<={steps}]"
 
 
-def _ask(program: Any, parts: Sequence[str]) -> float:
+def _ask(program: Any, parts: Sequence[str]) -> float | None:
+    """Return the value of a query; None if its limits exclude each other."""
     import stormpy
 
     text = parts[0] if len(parts) == 1 else f"multi({', '.join(parts)})"
@@ -197,4 +201,6 @@ def _ask(program: Any, parts: Sequence[str]) -> float:
     settings.method = stormpy.environments.MultiObjectiveMethod.PCAA
     settings.precision = stormpy.Rational(PRECISION)
     answer = stormpy.model_checking(model, query, environment=environment)
+    if not hasattr(answer, "get_value"):
+        return None
     return float(answer.get_value(model.initial_states[0]))
