@@ -170,6 +170,11 @@ class Several:
                 verdict = None
         return verdict
 
+    def knows(self, point: PolicyPoint) -> bool:
+        """Return whether a policy that is worth the same was found before."""
+        worth = point.reward, point.charges
+        return any(worth == (other.reward, other.charges) for other in self.points)
+
     def add_tangents(self, tangents: list[tuple[int, Tangent]], reward: float) -> bool:
         """Add the tangents of all limits at a reward; False if they are there already."""
         added = False
@@ -238,10 +243,8 @@ def find_prices(search: ExactSearch) -> None:
         if limit < search.upper:
             search.upper, several.weights = limit, weights
         search.report()
-        worth = (point.reward, point.charges)
-        known = worth in ((other.reward, other.charges) for other in several.points)
+        done = several.knows(point) or best <= value + CLOSE * (1 + abs(value))
         _keep(search, point, weights)
-        done = known or best <= value + CLOSE * (1 + abs(value))
         if done or search.closed or search.upper == -math.inf:
             break
     if search.upper == -math.inf:
@@ -330,7 +333,7 @@ class MixtureProgram:
                 return None
             weights, value = found
             point, best = several.sweep(weights)
-            if best <= value + CLOSE * (1 + abs(value)):
+            if several.knows(point) or best <= value + CLOSE * (1 + abs(value)):
                 others = np.delete(self._excess, number)
                 raised = float(self._excess[number] * self._units[number])
                 return None if (others > CLOSE).any() else raised
