@@ -76,6 +76,15 @@ def _simplify_problem(problem: PlainProblem) -> Iterator[PlainProblem]:
     for horizon in {1, problem.horizon - 1} - {0, problem.horizon}:
         yield replace(problem, horizon=horizon)
     yield from _simplify_start(problem)
+    yield from _simplify_states(problem)
+    if problem.discount != 1.0:
+        yield replace(problem, discount=1.0)
+    for bound in _simplify_bound(problem.bound):
+        yield replace(problem, bound=bound)
+    yield from _simplify_limits(problem)
+
+
+def _simplify_states(problem: PlainProblem) -> Iterator[PlainProblem]:
     for state, actions in problem.states.items():
         if actions:
             yield replace(problem, states=_without(problem.states, state))
@@ -88,10 +97,9 @@ def _simplify_problem(problem: PlainProblem) -> Iterator[PlainProblem]:
             for fewer in _simplify_ways(tuple(ways)):
                 states = {**problem.states, state: {**actions, action: fewer}}
                 yield replace(problem, states=states)
-    if problem.discount != 1.0:
-        yield replace(problem, discount=1.0)
-    for bound in _simplify_bound(problem.bound):
-        yield replace(problem, bound=bound)
+
+
+def _simplify_limits(problem: PlainProblem) -> Iterator[PlainProblem]:
     for k, limit in enumerate(problem.limits):
         yield replace(problem, limits=problem.limits[:k] + problem.limits[k + 1 :])
         for bound in _simplify_bound(limit.bound):

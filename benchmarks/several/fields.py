@@ -171,7 +171,8 @@ class Reservoir:
         outcomes = []
         for change, chance in ((1, 0.25), (0, 0.5), (-1, 0.25)):
             following = min(3, max(0, inflow + change))
-            for rain, share in ((0, 0.5), (3, 0.4), (9, 0.1)):
+            for rain, often in ((0, 0.5), (3, 0.4), (9, 0.1)):
+                share = often
                 after = level - released + 2 * following + rain
                 spilled = max(0, after - self.top)
                 event = "flood" if released + spilled >= 12 else "dry" if released == 0 else None

@@ -16,7 +16,7 @@ from fuzzing.checks.case import Trial
 from fuzzing.claims import Fault, check_claims, check_verdict
 from fuzzing.models import TableModel
 from vulcan import Outcome
-from vulcan.errors import VulcanError
+from vulcan.errors import ModelError, VulcanError
 
 __all__ = ["check_kill", "check_lies", "check_memory"]
 
@@ -24,11 +24,20 @@ Answer = list[Outcome]
 
 
 def _scale(factor: float) -> Callable[[Outcome], Outcome]:
-    return lambda o: Outcome(o.probability * factor, o.reward, o.state, o.label)
+    return lambda o: Outcome(
+        o.probability * factor, o.reward, o.state, o.label, costs=o.costs, event=o.event
+    )
 
 
 def _pay(reward: Any) -> Callable[[Outcome], Outcome]:
-    return lambda o: Outcome(o.probability, reward, o.state, o.label)
+    return lambda o: Outcome(o.probability, reward, o.state, o.label, costs=o.costs, event=o.event)
+
+
+def _cost(costs: Any, event: Any = None) -> Callable[[Outcome], Outcome]:
+    def lie(o: Outcome) -> Outcome:
+        return Outcome(o.probability, o.reward, o.state, o.label, costs=costs, event=event)
+
+    return lie
 
 
 def _lead(state: Any) -> Callable[[Outcome], Outcome]:
@@ -45,6 +54,14 @@ LIES: dict[str, Callable[[Outcome], Any]] = {
     "infinite reward": _pay(float("inf")),
     "no reward": _pay(None),
     "a text": _pay("1.0"),
+    "nan cost": _cost({"fuel": float("nan")}),
+    "infinite cost": _cost({"dose": float("inf")}),
+    "a cost beyond": _cost({"dose": 1e101}),
+    "no cost": _cost({"fuel": None}),
+    "a text as cost": _cost({"fuel": "1.0"}),
+    "a cost without a name": _cost([(1, 1.0)]),
+    "costs without names": _cost([1.0]),
+    "a number as event": _cost((), 1),
     "nowhere": _lead(None),
     "unhashable": _lead([0]),
     "no outcome": lambda o: (o.probability, o.reward, o.state),
@@ -59,6 +76,7 @@ class _Liar(TableModel):
         self.where = random.choice([(s, a) for s, a in self._keys if s is not None])
         self.place = random.randrange(len(self._keys[self.where]))
         self.changes = random.random() < 0.3
+        self.of_costs = random.random() < 0.5
         self.name = "changes" if self.changes else random.choice(list(LIES))
         self.evaluated = 0
 
@@ -69,11 +87,12 @@ class _Liar(TableModel):
             return answer
         self.evaluated += 1
         if self.changes:
-            # Another reward at each evaluation.
-            old = answer[self.place]
-            answer[self.place] = Outcome(
-                old.probability, old.reward + self.evaluated, old.state, old.label
-            )
+            # Another reward, or another cost, at each evaluation.
+            old, more = answer[self.place], self.evaluated
+            if self.of_costs:
+                answer[self.place] = _cost({**dict(old.costs), "fuel": float(more)})(old)
+            else:
+                answer[self.place] = _pay(old.reward + more)(old)
         elif answer[self.place].probability:
             answer[self.place] = LIES[self.name](answer[self.place])
         return answer
@@ -89,8 +108,10 @@ def check_lies(trial: Trial) -> Iterator[Fault]:
     way = trial.problem.states[model.where[0]][model.where[1]][model.place]
     try:
         result = trial.solve(vulcan.Problem(model, honest.risk_bound))
-    except VulcanError:
+    except VulcanError as error:
         trial.counts["lies found"] += 1
+        if isinstance(error, ModelError) and "state" not in str(error):
+            yield Fault("lies", f"{model.name}: the error names no state: {error}")
         return
     except Exception as error:
         yield Fault("lies", f"{model.name}: {type(error).__name__}: {error}")
@@ -100,7 +121,8 @@ def check_lies(trial: Trial) -> Iterator[Fault]:
         believed = (
             result.policy is not None
             and way.probability > 0
-            and way.reward + 1 < way.reward + 2 < way.reward + 3  # else it is the same each time
+            # Else it is the same each time.
+            and (model.of_costs or way.reward + 1 < way.reward + 2 < way.reward + 3)
             and _takes(trial, result.policy, model.where)
         )
     else:

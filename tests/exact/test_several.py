@@ -89,6 +89,12 @@ def test_the_best_mixture_keeps_its_limits_where_all_of_its_members_break_one(se
     assert float(result.certificate.reward) == pytest.approx(result.upper_bound, rel=1e-8)
 
 
+def test_mixtures_are_found_where_no_action_fails_under_a_linear_risk_bound():
+    problem = draw_problem(487, horizon=4)
+    result = vulcan.solve(problem, vulcan.Automatic(randomised=True), gap=0)
+    assert result.status is vulcan.planning.Status.INFEASIBLE
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_the_bound_of_lagrangian_holds_for_randomised_policies_too(seed):
     problem = draw_problem(seed, horizon=2)

@@ -336,16 +336,16 @@ class ExactSearch:
 
     def build_policy(self) -> AnyPolicy | None:
         """Return the best policy so far; None without one."""
-        if self.best is None:
-            return None
-        if self.mix is None or not self.mix.members:
-            return self.write_out(self.best)
-        members = [self.write_out(point) for point in self.mix.members]
-        weights = self.mix.weights or (1 - self.mix.weight, self.mix.weight)
-        return RandomisedPolicy(members, weights)
+        return None if self.best is None else self.write_out(self.best)
 
-    def write_out(self, point: PolicyPoint) -> Policy:
+    def write_out(self, point: PolicyPoint) -> AnyPolicy:
         """Return the policy of a point."""
+        if point.members:
+            members = [self._write_one(member) for member in point.members]
+            return RandomisedPolicy(members, point.weights or (1 - point.weight, point.weight))
+        return self._write_one(point)
+
+    def _write_one(self, point: PolicyPoint) -> Policy:
         about = describe_origin(self.problem, self.reader, self._solver)
         decisions = point.decide()
         return self.graph.policy(decisions.rows, decisions.children, about)

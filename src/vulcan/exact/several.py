@@ -170,6 +170,11 @@ class Several:
                 verdict = None
         return verdict
 
+    def knows(self, point: PolicyPoint) -> bool:
+        """Return whether a policy that is worth the same was found before."""
+        worth = point.reward, point.charges
+        return any(worth == (other.reward, other.charges) for other in self.points)
+
     def add_tangents(self, tangents: list[tuple[int, Tangent]], reward: float) -> bool:
         """Add the tangents of all limits at a reward; False if they are there already."""
         added = False
@@ -238,8 +243,9 @@ def find_prices(search: ExactSearch) -> None:
         if limit < search.upper:
             search.upper, several.weights = limit, weights
         search.report()
+        done = several.knows(point) or best <= value + CLOSE * (1 + abs(value))
         _keep(search, point, weights)
-        if best <= value + CLOSE * (1 + abs(value)) or search.closed or search.upper == -math.inf:
+        if done or search.closed or search.upper == -math.inf:
             break
     if search.upper == -math.inf:
         search.relaxations = find_relaxations(several, search.may_go_on)
@@ -327,21 +333,21 @@ class MixtureProgram:
                 return None
             weights, value = found
             point, best = several.sweep(weights)
-            if best <= value + CLOSE * (1 + abs(value)):
+            if several.knows(point) or best <= value + CLOSE * (1 + abs(value)):
                 others = np.delete(self._excess, number)
-                scale = float(several.scales[number])
-                return None if (others > CLOSE).any() else float(self._excess[number]) * scale
+                raised = float(self._excess[number] * self._units[number])
+                return None if (others > CLOSE).any() else raised
             several.points.append(point)
             several.directions.append(weights)
         return None
 
     def _run(
-        self, rewards: Floats, penalties: Floats | None = None, margin: float = 0.0
+        self, rewards: Floats, penalties: Floats | None = None, margins: Floats | None = None
     ) -> tuple[Floats, Floats] | None:
         """Return the weights of the points and the prices of the tangents; None if infeasible.
 
         With penalties, limits may be exceeded, and the sum of excesses times penalties is the least
-        possible. Limits are lowered by a relative margin.
+        possible. Limits are lowered by relative margins.
         """
         from scipy.optimize import linprog
 
@@ -350,9 +356,14 @@ class MixtureProgram:
         rows = np.array([charges[:, k] - t.slope * rewards for k, t in self._tangents])
         rows = rows.reshape(-1, len(points))
         limits = np.array([t.value - t.slope * t.at for _, t in self._tangents])
-        scales = np.array([1 / self._several.scales[k] for k, _ in self._tangents])
-        rows, limits = rows * scales[:, None], limits * scales - margin
         unit = max(float(np.abs(rewards).max()), 1e-300)
+        self._units = self._several.scales.copy()
+        for (k, tangent), limit in zip(self._tangents, limits.tolist(), strict=True):
+            self._units[k] = max(self._units[k], abs(tangent.slope) * unit, abs(limit))
+        scales = np.array([1 / self._units[k] for k, _ in self._tangents])
+        rows, limits = rows * scales[:, None], limits * scales
+        if margins is not None:
+            limits = limits - margins[[k for k, _ in self._tangents]]
         costs, total = -rewards / unit, np.ones((1, len(points)))
         if penalties is not None:
             unit, count = 1.0, len(penalties)
@@ -371,19 +382,26 @@ class MixtureProgram:
 
     def mix(self) -> PolicyPoint | None:
         """Return the best mixture within all limits; None if none is known."""
-        several = self._several
+        several, closest = self._several, None
         rewards = np.array([point.reward for point in several.points])
-        # HiGHS works with tolerances; somewhat lower limits are kept.
-        for margin in (0.0, *np.geomspace(1e-14, 1e-6, 9)) if self._feasible else ():
-            found = self._run(rewards, margin=margin)
+        margins = np.zeros(len(several.bounds))
+        # HiGHS works with tolerances; somewhat lower limits are kept, if there is room.
+        while self._feasible and margins.max() <= 1e-6:
+            found = self._run(rewards, margins=margins)
             if found is None:
-                return None
+                break
             used = [(w, p) for w, p in zip(found[0], several.points, strict=True) if w > 1e-12]
             weights = np.array([w for w, _ in used]) / math.fsum(w for w, _ in used)
             mixture = mix_points(tuple(point for _, point in used), weights)
             if several.judge(mixture):
                 return mixture
-        return None
+            closest = mixture
+            allowed = [bound(mixture.reward) for bound in several.bounds]
+            broken = np.greater(mixture.charges, allowed)
+            if not broken.any():
+                break
+            margins[broken] = np.maximum(1e-14, 10 * margins[broken])
+        return closest if closest is not None and several.search.accepts(closest) else None
 
 
 def mix_points(members: tuple[PolicyPoint, ...], weights: Floats) -> PolicyPoint:
