@@ -15,6 +15,7 @@ from tests.helpers.risk_bounds import concave, straight
 from vulcan import Concave, Constant, Linear, PiecewiseLinear
 from vulcan.bounds.table import BoundTable
 from vulcan.errors import BoundError
+from vulcan.kernels import codes
 from vulcan.kernels import local_tests as local
 from vulcan.numerics import TOLERANCE
 
@@ -28,7 +29,7 @@ def decide(table: BoundTable, risk: float, credit: float) -> tuple[bool, int]:
     for rounds in range(10):
         test["low"], test["high"] = table.low, table.high
         verdict = local.compare(test[0], table.pieces, risk, credit)
-        if verdict != local.UNDECIDED:
+        if verdict != codes.UNDECIDED:
             return verdict == local.ADMITTED, rounds
         assert test["refine_at"][0] == credit
         table.cover(credit)
