@@ -182,6 +182,8 @@ class Several:
             if bound(reward) == -math.inf:
                 continue
             tangent = bound.tangent(reward)
+            if math.isinf(tangent.slope):  # as at the floor of a square root
+                continue
             near = tangent.value + 1e-9 * self.scales[k]
             if all(line(reward) > near for j, line in tangents if j == k):
                 tangents.append((k, tangent))
