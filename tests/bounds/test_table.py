@@ -30,7 +30,7 @@ def decide(table: BoundTable, risk: float, credit: float) -> tuple[bool, int]:
         test["low"], test["high"] = table.low, table.high
         verdict = local.compare(test[0], table.pieces, risk, credit)
         if verdict != codes.UNDECIDED:
-            return verdict == local.ADMITTED, rounds
+            return verdict == codes.ADMITTED, rounds
         assert test["refine_at"][0] == credit
         table.cover(credit)
     raise AssertionError(f"still undecided at {credit!r} with risk {risk!r}")
