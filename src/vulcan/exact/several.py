@@ -116,7 +116,12 @@ class Several:
         self.charges: Floats = np.ascontiguousarray(np.column_stack((risks, means)))
         self.bounds = [problem.risk_bound, *(problem.constraints[k].bound for k in summed)]
         steps = len(levels.arrays.first) - 1
-        self.sizes = steps * np.abs(self.charges).max(axis=0, initial=0.0)
+        # Charges may cancel within an action, and are rounded before.
+        likely = graph.outcomes.array["probability"][: graph.outcomes.count]
+        own = graph.outcome_charges.array["own"][: graph.outcome_charges.count][:, summed]
+        firsts = graph.actions.array["first_outcome"][: graph.actions.count]
+        each = np.add.reduceat(np.abs(own) * likely[:, None], firsts) if len(firsts) else own
+        self.sizes = steps * np.column_stack((risks, each)).max(axis=0, initial=0.0)
         self.scales = np.maximum(self.sizes, 1e-12)
         # Policies found so far, and the weights for which each is the best.
         self.points: list[PolicyPoint] = []
