@@ -78,6 +78,7 @@ SHARE_AT_FIRST: Final = 0.2
 SOON: Final = 0.25
 AT_ONCE: Final = 1.0  # seconds for the certificate after Ctrl-C
 PROBES: Final = 64  # histories whose answers tell how long those of a plan take
+EXTRAPOLATING: Final = 0.1  # exponent of a plan's size in the time per decision
 SLOW: Final = 1e-3  # seconds per decision from which on they are not queried for that
 
 Answers = MutableMapping[Any, Any]
@@ -181,7 +182,7 @@ class PlanTree:
     """Histories, each closed by a default and perhaps opened by actions, in flat arrays."""
 
     def __init__(self, evaluator: ActionEvaluator, default: Default) -> None:
-        self._evaluator, self._reader, self._default = evaluator, evaluator.reader, default
+        self._evaluator, self._reader, self.default = evaluator, evaluator.reader, default
         self._weights = self._reader.weights.tolist()
         # Of each history; rewards and risks are multiplied by its probability.
         self.states: list[Any] = []
@@ -206,7 +207,7 @@ class PlanTree:
 
     def measure(self, state: Any, level: int, room: float = MOST_CLOSING) -> Closing:
         """Return reward, risk and decisions of the default from a state on."""
-        tree = PlanTree(self._evaluator, self._default)
+        tree = PlanTree(self._evaluator, self.default)
         tree.add(level, [state], [1.0])
         if not tree.close(0, self._evaluator.actions(state), room):
             return -math.inf, 0.0, 1.0
@@ -227,8 +228,8 @@ class PlanTree:
 
     def close(self, n: int, actions: dict[str, Any], room: float = MOST_CLOSING) -> bool:
         """Close a history by the default; False if that takes more decisions than there is room."""
-        if isinstance(self._default, str):
-            risk, reward = self._evaluator.bound(self._default, self.states[n], self.level[n])
+        if isinstance(self.default, str):
+            risk, reward = self._evaluator.bound(self.default, self.states[n], self.level[n])
             self._claims[n] = risk, reward
             self.close_reward[n] = self.reach[n] * self._weights[self.level[n]] * reward
             self.close_risk[n] = self.reach[n] * risk
@@ -236,7 +237,7 @@ class PlanTree:
             return True
         if not actions or room < 1:
             return False
-        label = self._default(self.states[n], actions)
+        label = self.default(self.states[n], actions)
         row = self._evaluator.row(self.states[n], label, actions[label])
         number, first, following = self._store(n, row)
         reward = self.reach[n] * self._weights[self.level[n]] * row.reward
@@ -270,7 +271,7 @@ class PlanTree:
     def open_root(self, actions: dict[str, Any]) -> None:
         """Open the root by the model's default action, or by the first action of least risk."""
         rows = [self._evaluator.row(self._reader.root, *item) for item in actions.items()]
-        if self._default == DEFAULT and not isinstance(self._reader.root, Start):
+        if self.default == DEFAULT and not isinstance(self._reader.root, Start):
             label = self._reader.default_label(self._reader.root, actions)
             rows = [row for row in rows if row.label == label]
         self.open(0, min(rows, key=lambda row: row.risk))
@@ -356,7 +357,7 @@ class PlanTree:
             np.array(self._probability)[outcomes],
             np.array(self._outcome_reward)[outcomes],
             np.concatenate(children),
-            beyond=Beyond(str(self._default), *claims.T) if frontier else None,
+            beyond=Beyond(str(self.default), *claims.T) if frontier else None,
         )
 
 
@@ -692,7 +693,8 @@ class GrowthRun:
         self._plan: GrowingPlan | None = None
         self._certified: tuple[Chosen, Policy, Certificate] | None = None
         self._seconds_per_decision: float | None = None
-        self._answer_seconds = 0.0  # of the plan whose certificate told that
+        self._told_size = 0  # decisions of the policy whose certificate told that
+        self._answer_seconds = 0.0  # and of its answers, each
         self._slower = 1.0  # how much longer the answers of the best plan take
         self._error: ModelError | None = None
         self._began = 0.0  # seconds of the search before this one
@@ -763,7 +765,9 @@ class GrowthRun:
         if seconds is None:
             spent = self._monitor.seconds - self._began
             seconds = CERTIFYING * spent / max(1, self._evaluator.count)
-        return size * seconds * self._slower
+        # Nothing is exactly proportional: what is far from the last plan is less certain.
+        more = max(1.0, size / self._told_size) if self._told_size else 1.0
+        return float(size * seconds * self._slower * more**EXTRAPOLATING)
 
     def _compare_answers(self) -> None:
         """Find out how much longer the answers of the best plan take than those of the last one.
@@ -781,13 +785,17 @@ class GrowthRun:
         from vulcan.kernels.growth import UNREACHED
 
         assert self._plan is not None
-        states, reader = self._plan.tree.states, self._reader
+        tree, reader = self._plan.tree, self._reader
         reached = np.flatnonzero(chosen.openings != UNREACHED)
         some = reached[np.linspace(0, len(reached) - 1, PROBES).astype(int)].tolist()
         began = time.perf_counter()
         for n in some:
-            for action in islice(reader.actions(states[n]).values(), 1):
-                reader.outcomes(states[n], action)
+            state, claim = tree.states[n], tree.default
+            if isinstance(claim, str) and chosen.openings[n] < 0:
+                reader.bound_continuation(claim, state, tree.level[n])
+                continue
+            for action in islice(reader.actions(state).values(), 1):
+                reader.outcomes(state, action)
         return (time.perf_counter() - began) / PROBES
 
     def _certify_early(self) -> None:
@@ -847,6 +855,7 @@ class GrowthRun:
         self._certified = chosen, policy, certify(self._problem, policy)
         if chosen.size >= TELLING:
             self._seconds_per_decision = (time.perf_counter() - began) / chosen.size
+            self._told_size = chosen.size
             if self._seconds_per_decision < SLOW:
                 self._answer_seconds = self._measure_answers(chosen)
 
