@@ -34,6 +34,7 @@ from .exact.pipeline import Pareto as Pareto
 from .execution.controller import Controller as Controller
 from .execution.replan import replan as replan
 from .execution.simulation import simulate as simulate
+from .model.capped import Capped as Capped
 from .model.interface import Outcome as Outcome
 from .model.interface import Start as Start
 from .planning.automatic import Automatic as Automatic

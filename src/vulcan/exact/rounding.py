@@ -16,8 +16,9 @@ what is left to a draw becomes ever less probable. Each way to follow one policy
 histories is a deterministic policy; limits that are lowered a little leave room for that. At the
 first cut, the root alone, this is the program of the mixture itself.
 
-Charges are summed along histories without memory, as in `vulcan.exact.several`. The cap on the risk
-ahead is no sum: problems with a cap are left to joint fronts.
+Charges are summed along histories without memory, as in `vulcan.exact.several`. A cap on the risk
+ahead is no sum: with one, policies are followed only from where they keep it, and what is found is
+offered only if the opened histories keep it as well.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ Floats = NDArray[np.float64]
 
 MOST_CUTS: Final = 200
 BETWEEN_OFFERS: Final = 10  # cuts between two attempts at a deterministic policy
+LATEST: Final = 2  # policies of the last directions among the first ones
 MOST_POLICIES: Final = 24
 BETTER: Final = 1e-9  # smallest improvement by a policy that joins, relative to the sums
 FRACTION: Final = 1e-7  # weights that differ by less from 0 or 1 are whole
@@ -66,7 +68,8 @@ class History:
 def round_mixture(search: ExactSearch) -> None:
     """Look for deterministic policies close to the best mixture."""
     several = search.several
-    if search.closed or search.mixture is None or math.isfinite(several.cap):
+    capped = math.isfinite(several.cap)
+    if search.closed or (search.mixture is None and not capped) or search.upper == -math.inf:
         return
     cut = Cut(several)
     for number in range(1, MOST_CUTS + 1):
@@ -93,11 +96,11 @@ class Cut:
     def __init__(self, several: Several) -> None:
         self._several, search = several, several.search
         self._levels, mixture = search.levels, search.mixture
-        assert mixture is not None
-        members = mixture.members or (mixture,)
+        members = () if mixture is None else mixture.members or (mixture,)
         # Its members, and the policies of least charges: what one history lacks, others have.
         known = [k for k, p in enumerate(several.points) if any(p is m for m in members)]
         known += [k for k in range(1, 1 + len(several.bounds)) if k not in known]
+        known += [k for k in range(len(several.points)) if k not in known][-LATEST:]
         known = [k for k in known if k < len(several.directions)]
         given = [several.directions[k] for k in known]
         self._values = [several.evaluate(weights) for weights in given]
@@ -106,7 +109,27 @@ class Cut:
         self._cut = [0]
         self._decided = np.zeros(1 + several.charges.shape[1])  # reward and charges
         self._tangents: list[tuple[int, Tangent]] = []
-        self._reward, self._prices = mixture.reward, np.zeros(0)
+        self._reward, self._prices = search.upper, np.zeros(0)
+        self._keeps = [
+            self._find_kept(*policy) for policy in zip(self._choices, self._values, strict=True)
+        ]
+
+    def _find_kept(self, choice: NDArray[np.int32], values: Floats) -> NDArray[np.bool_]:
+        """Return whether a policy keeps the cap from each pair on."""
+        kept = values[:, 2] <= self._several.cap
+        arrays, first = self._levels.arrays, self._levels.arrays.first
+        for level in range(len(first) - 3, -1, -1) if not kept.all() else ():
+            here = slice(first[level], first[level + 1])
+            rows = choice[here]
+            widths = arrays.safe_count[rows].astype(np.int64)
+            states = arrays.target[ranges(arrays.first_outcome[rows], widths)]
+            places = np.searchsorted(arrays.state[first[level + 1] : first[level + 2]], states)
+            goes_on = arrays.action_count[states] != 0
+            broken = np.zeros(len(states), np.bool_)
+            broken[goes_on] = ~kept[first[level + 1] + places[goes_on]]
+            owner = np.repeat(np.arange(len(rows)), widths)
+            kept[here] &= np.bincount(owner, broken, len(rows)) == 0
+        return kept
 
     @property
     def memory(self) -> int:
@@ -123,7 +146,7 @@ class Cut:
             options = self._evaluate()
             found = self._run(options, margin)
             if found is None:
-                closest = self._run(options, margin, excess=True)
+                closest = self._run(options, margin, excess=True) if self._tangents else None
                 if closest is None or not self._join(options, closest[1], 0.0):
                     return None
                 continue
@@ -154,8 +177,10 @@ class Cut:
         size = float(np.abs(options @ np.abs(signed)).max(axis=1).sum())
         if float(reach @ values[pairs, 0]) <= known + BETTER * size:
             return False
+        choice = self._several.choose(weights)
         self._values.append(values)
-        self._choices = np.vstack((self._choices, self._several.choose(weights)))
+        self._choices = np.vstack((self._choices, choice))
+        self._keeps.append(self._find_kept(choice, values))
         return True
 
     def _evaluate(self) -> Floats:
@@ -190,10 +215,13 @@ class Cut:
         given: dict[str, Any] = {"A_ub": np.array(rows), "b_ub": limits} if rows else {}
         unit = max(float(np.abs(rewards).max()), 1e-300)
         costs = -rewards / unit
+        pairs = [self._histories[n].pair for n in self._cut]
+        most = np.stack([kept[pairs] for kept in self._keeps], axis=1).ravel().astype(float)
         if excess:
-            unit, costs = 1.0, np.append(np.zeros(len(places)), 1.0)
+            unit, costs, most = 1.0, np.append(np.zeros(len(places)), 1.0), np.append(most, np.inf)
             sums.resize(count, len(places) + 1)
             given["A_ub"] = np.column_stack((given["A_ub"], -np.ones(len(rows))))
+        given |= {"bounds": np.column_stack((np.zeros(len(most)), most))}
         found = linprog(costs, A_eq=sums, b_eq=np.ones(count), method="highs-ds", **given)
         if found.status:
             return None
@@ -256,8 +284,25 @@ class Cut:
         decide = partial(decide_mixed, *given)
         reward, *charges = totals.tolist()
         point = PolicyPoint(reward, charges[0], decide, charges=tuple(charges))
+        if math.isfinite(self._several.cap):
+            point = replace(point, ahead=self._find_risk_ahead(decide()))
         if self._several.search.offer(point):
             self._several.search.expect(len(decide().rows))
+
+    def _find_risk_ahead(self, decisions: Decisions) -> float:
+        """Return the largest risk that is ahead at any decision."""
+        arrays, charges = self._levels.arrays, self._several.charges
+        ahead = charges[decisions.rows, 0].copy()
+        begins = starts(arrays.safe_count[decisions.rows]).tolist()
+        for number in range(len(ahead) - 1, -1, -1):
+            row, begin = decisions.rows[number], begins[number]
+            first, width = arrays.first_outcome[row], arrays.safe_count[row]
+            after = decisions.children[begin : begin + width]
+            onward = after >= 0
+            ahead[number] += (
+                arrays.probability[first : first + width][onward] @ ahead[after[onward]]
+            )
+        return float(ahead.max(initial=0.0))
 
     def _draw(self, weights: Floats, options: Floats) -> NDArray[np.intp] | None:
         """Return the policy after each history, of all ways to replace draws the best acceptable.
@@ -272,6 +317,9 @@ class Cut:
         ways = ways.reshape(policies ** len(drawn), len(drawn))
         others = np.delete(np.arange(len(taken)), drawn)
         fixed = self._decided + options[others, taken[others]].sum(axis=0)
+        pairs = [self._histories[self._cut[place]].pair for place in drawn.tolist()]
+        kept = np.stack([keeps[pairs] for keeps in self._keeps], axis=1)
+        ways = ways[kept[np.arange(len(drawn)), ways].all(axis=1)]
         totals = fixed + options[drawn, ways].sum(axis=1)
         for way in np.argsort(-totals[:, 0], kind="stable").tolist():
             reward, *charges = totals[way].tolist()

@@ -60,7 +60,7 @@ SLACKS: Final = (1e-3, 1e-2, 0.1, 1.0, math.inf)  # dual gaps of points, relativ
 FIRST_KEPT: Final = 4  # points of a pair in the first round
 MOST_KEPT: Final = 256
 CHUNK: Final = 1 << 22  # pairs of points between two looks at the limits
-MOST_WORK: Final = 200_000_000  # pairs of points that all rounds combine without a time limit
+MOST_WORK: Final = 50_000_000  # pairs of points that all rounds combine without a time limit
 GOOD_GAP: Final = 1e-4  # the rounds end below this gap, unless another one is requested
 FIRST_ROOM: Final = 1 << 14
 
