@@ -274,6 +274,15 @@ def keep_in_cells(points, count, most, cells, keep):
 
 
 @part
+def raise_to(base, exponent):
+    """Return the power of an integer."""
+    power = 1
+    for _ in range(exponent):
+        power *= base
+    return power
+
+
+@part
 def divide(points, count, most, room, keep, low, scale, safest):
     """Divide the ranges of charges into cells: return those of one charge, and of all.
 
@@ -291,7 +300,9 @@ def divide(points, count, most, room, keep, low, scale, safest):
                 largest = max(largest, charge)
         low[c], scale[c] = least, largest - least
         wide += largest > least
-    side = max(2, int(most ** (1.0 / max(1, wide))))
+    side = 2  # at least; the largest whose power is at most `most`
+    while raise_to(side + 1, max(1, wide)) <= most:
+        side += 1
     total = 1
     for c in range(len(low)):
         if scale[c] > 0 and total * side <= room:
