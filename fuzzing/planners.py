@@ -7,7 +7,7 @@ run often and costly ones still some ten thousand times in a million problems.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from random import Random
 from typing import Any
@@ -191,7 +191,8 @@ def draw_several(random: Random) -> Planner:
     """Return a planner that takes several limits."""
     while not load_solvers()[(planner := draw_planner(random)).name].several:
         pass
-    return planner
+    options = {name: value for name, value in planner.options.items() if name != "samples"}
+    return replace(planner, options=options)  # several limits are not solved by samples
 
 
 def draw_thrifty(random: Random) -> Planner:

@@ -31,7 +31,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -41,7 +41,7 @@ from vulcan.bounds.base import RiskBound, Tangent, limit_reward
 from vulcan.bounds.forms import Constant
 from vulcan.constraints import RiskAhead
 from vulcan.exact.acceptance import ACCEPTED, UNIT
-from vulcan.exact.sweeps import PolicyPoint
+from vulcan.exact.sweeps import PolicyPoint, make_smallest_levels
 from vulcan.graph.levels import Decisions, collect_decisions
 from vulcan.graph.states import MOST_ROWS
 from vulcan.kernels import codes
@@ -221,6 +221,8 @@ class Several:
 def find_prices(search: ExactSearch) -> None:
     """Find the best mixture of policies within all limits, and the dual bound."""
     several = search.several
+    with search.monitor.clock_stopped():
+        load_kernels()
     if not len(search.levels):
         empty = PolicyPoint(0.0, 0.0, charges=(0.0,) * len(several.bounds))
         search.offer(empty)
@@ -472,39 +474,59 @@ def join_fronts(search: ExactSearch, proves: bool = True) -> None:
         kept *= 2
 
 
+def make_fronts(arrays: Any, charges: int, slack: float, cap: float, kept: int) -> Any:
+    """Return the arrays of joint fronts over some levels."""
+    from vulcan.kernels import joint_front
+
+    pairs, width, size = len(arrays.state), 2 + charges, max(kept, 2**charges) + charges
+    actions = int(arrays.action_count.max(initial=1))
+    outcomes = max(1, int(arrays.safe_count.max(initial=1)))
+    control = np.zeros(1, joint_front.CONTROL)
+    control["slack"], control["cap"] = slack, cap
+    control["most"], control["node"] = kept, pairs - 1
+    return joint_front.JointFronts(
+        first=np.zeros(pairs, np.int64),
+        count=np.zeros(pairs, np.int64),
+        points=np.zeros((FIRST_ROOM, width)),
+        row=np.zeros(FIRST_ROOM, np.int32),
+        first_link=np.zeros(FIRST_ROOM, np.int64),
+        links=np.zeros(FIRST_ROOM * outcomes, np.int32),
+        sums=np.zeros((2, size * size, width)),
+        origins=np.zeros((2, size * size, outcomes), np.int32),
+        found=np.zeros((actions * size, width)),
+        found_row=np.zeros(actions * size, np.int32),
+        found_links=np.zeros((actions * size, outcomes), np.int32),
+        cells=np.zeros(max(kept, 2**charges), np.int64),
+        control=control,
+    )
+
+
+@cache
+def load_kernels() -> None:
+    """Load or compile the kernels of several constraints, and what solves linear programs."""
+    import scipy.optimize  # noqa: F401
+
+    from vulcan.kernels import dp, joint_front
+
+    arrays = make_smallest_levels().arrays
+    charges, weights = np.zeros((len(arrays.expected_reward), 1)), np.array([1.0, 0.0])
+    values, choice = np.zeros((len(arrays.state), 3)), np.zeros(len(arrays.state), np.int32)
+    dp.sweep_several(arrays, charges, weights, values)
+    dp.choose_several(arrays, charges, weights, values, choice)
+    fronts = make_fronts(arrays, 1, math.inf, math.inf, 1)
+    fronts.control["pause"] = CHUNK
+    joint_front.extend(arrays, charges, weights, values, fronts)
+
+
 class FrontRun:
     """One computation of joint fronts."""
 
     def __init__(
         self, several: Several, weights: Floats, values: Floats, slack: float, kept: int
     ) -> None:
-        from vulcan.kernels import joint_front
-
         self._several, self._weights, self._values = several, weights, values
-        arrays = several.search.levels.arrays
-        charges = several.charges.shape[1]
-        size = max(kept, 2**charges) + charges
-        actions = int(arrays.action_count.max(initial=1))
-        outcomes = max(1, int(arrays.safe_count.max(initial=1)))
-        control = np.zeros(1, joint_front.CONTROL)
-        control["slack"], control["cap"] = slack, several.cap + ACCEPTED
-        control["most"], control["node"] = kept, len(several.search.levels) - 1
-        width = 2 + charges
-        self._fronts = joint_front.JointFronts(
-            first=np.zeros(len(several.search.levels), np.int64),
-            count=np.zeros(len(several.search.levels), np.int64),
-            points=np.zeros((FIRST_ROOM, width)),
-            row=np.zeros(FIRST_ROOM, np.int32),
-            first_link=np.zeros(FIRST_ROOM, np.int64),
-            links=np.zeros(FIRST_ROOM * outcomes, np.int32),
-            sums=np.zeros((2, size * size, width)),
-            origins=np.zeros((2, size * size, outcomes), np.int32),
-            found=np.zeros((actions * size, width)),
-            found_row=np.zeros(actions * size, np.int32),
-            found_links=np.zeros((actions * size, outcomes), np.int32),
-            cells=np.zeros(max(kept, 2**charges), np.int64),
-            control=control,
-        )
+        arrays, count = several.search.levels.arrays, several.charges.shape[1]
+        self._fronts = make_fronts(arrays, count, slack, several.cap + ACCEPTED, kept)
         self.work = 0
         self.doubtful = -math.inf  # the largest reward of a point that is neither in nor out
 
