@@ -262,8 +262,8 @@ def find_prices(search: ExactSearch) -> None:
     if mixture is not None:
         search.relaxed, search.mixture = mixture.reward, mixture
         search.rewards.append(mixture.reward)
-    prices = several.weights[1:] / several.weights[0] if several.weights[0] > 0 else [0.0]
-    search.price = None if search.upper == -math.inf else float(prices[0])
+    weight, price, *_ = several.weights.tolist()
+    search.price = None if search.upper == -math.inf else price / weight if weight > 0 else 0.0
 
 
 def find_relaxations(
