@@ -117,12 +117,13 @@ def check_lies(trial: Trial) -> Iterator[Fault]:
         yield Fault("lies", f"{model.name}: {type(error).__name__}: {error}")
         return
     if model.changes:
-        # Only the actions of the policy are evaluated again.
+        # Only the actions of the policy are evaluated again, and costs matter only if limited.
+        limited = any(limit.name == "fuel" for limit in trial.problem.limits)
         believed = (
             result.policy is not None
             and way.probability > 0
             # Else it is the same each time.
-            and (model.of_costs or way.reward + 1 < way.reward + 2 < way.reward + 3)
+            and (limited if model.of_costs else way.reward + 1 < way.reward + 2 < way.reward + 3)
             and _takes(trial, result.policy, model.where)
         )
     else:
