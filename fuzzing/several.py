@@ -61,7 +61,7 @@ class SeveralOracle:
     Parameters
     ----------
     problem
-        The problem. Of its limits only what they limit is looked at.
+        The problem. Only the quantities that its limits are on are used.
     most_pairs
         Sums of worths that are looked at for one state, at the most.
     drop

@@ -27,7 +27,7 @@ PRECISION = 1e-8
 
 
 class Query(NamedTuple):
-    """What is asked of a file: quantities are labels, or reward structures after "R "."""
+    """What to read from a file: quantities are labels, or reward structures after "R "."""
 
     file: str
     steps: int

@@ -22,7 +22,7 @@ observation, the world does not have its action, or the policy has ended and the
 counts as not failed, with the reward so far; the first one is described.
 
 **Further constraints.** Episodes add up what they are charged, an event once. A policy has no
-charges: its model is asked for them.
+charges: they are read from its model.
 
 Each estimate has a confidence interval: Student's for a mean, Clopper and Pearson's for a
 probability, which covers the truth at least as often as it claims.
