@@ -58,9 +58,10 @@ CLOSE: Final = 1e-10  # relative improvement that is worth another dynamic progr
 
 SLACKS: Final = (1e-3, 1e-2, 0.1, 1.0, math.inf)  # dual gaps of points, relative to the value
 FIRST_KEPT: Final = 4  # points of a pair in the first round
-MOST_KEPT: Final = 256
-CHUNK: Final = 1 << 22  # pairs of points between two looks at the limits
-MOST_WORK: Final = 50_000_000  # pairs of points that all rounds combine without a time limit
+MOST_KEPT: Final = 256  # without a time limit
+MOST_KEPT_IN_TIME: Final = 1024  # with one
+CHUNK: Final = 1 << 24  # pairs of points between two looks at the limits
+MOST_WORK: Final = 2_000_000_000  # pairs of points of all rounds without a time limit
 GOOD_GAP: Final = 1e-4  # the rounds end below this gap, unless another one is requested
 FIRST_ROOM: Final = 1 << 14
 
@@ -448,11 +449,13 @@ def join_fronts(search: ExactSearch, proves: bool = True) -> None:
         weights[0] = 1.0
     values = several.evaluate(weights)
     scale = max(abs(float(values[0, 0])), weights[0] * abs(search.upper), 1e-300)
-    while kept <= MOST_KEPT:
+    hurried = search.monitor.limits.time_limit is not None
+    most_kept, most_work = (MOST_KEPT_IN_TIME, math.inf) if hurried else (MOST_KEPT, MOST_WORK)
+    while kept <= most_kept:
         for share in SLACKS:
             gap = share * scale if share < math.inf else math.inf
             run = FrontRun(several, weights, values, gap, kept)
-            done = run.extend(MOST_WORK - work)
+            done = run.extend(most_work - work)
             work += run.work
             if not done:
                 return

@@ -39,7 +39,7 @@ CONTROL: Final = np.dtype(
         ("node", "i8"),  # the next pair; -1 when done
         ("points", "i8"),  # stored so far
         ("links", "i8"),
-        ("work", "i8"),  # pairs of points combined so far
+        ("work", "i8"),  # pairs of points combined or compared so far
         ("pause", "i8"),
         ("thinned", "i8"),  # whether points were lost that matter
     ],
@@ -216,6 +216,7 @@ def select(fronts, points, count):
     if count > SEVERAL * control.most:
         control.thinned = 1
         keep_in_cells(points, count, control.most, cells, keep)
+    control.work += np.count_nonzero(keep) ** 2
     left = drop_dominated(points, count, keep)
     if left > control.most:
         control.thinned = 1
