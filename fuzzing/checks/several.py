@@ -1,6 +1,6 @@
 """Problems with several limits: all that an answer says, against what is true in fractions.
 
-A randomised policy that is better than what is claimed is looked for by a linear program in
+A linear program looks for a randomised policy better than what is claimed, in
 floating point; what it finds is weighed in fractions before anything is said.
 """
 

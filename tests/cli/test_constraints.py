@@ -59,7 +59,7 @@ def test_a_policy_keeps_all_constraints_that_are_given(run, rover):
     document = answer.document
     assert document["constraints"] == ["fuel <= 4.8", "risk(late) <= 0.2"]
     assert document["bound"] == "1.0"  # failing is not limited
-    # Crawl, then drive: whoever drives first may fail before paying for the second step.
+    # Crawl, then drive: a policy that drives first may fail before paying for the second step.
     certificate = document["certificate"]
     assert certificate["reward"] == 1 + 2.625
     fuel, late = certificate["constraints"]

@@ -216,7 +216,7 @@ def test_damage_under_a_right_checksum_is_refused(saved: Path, damage: Any, prob
 
 
 def test_charges_may_be_missing(saved: Path) -> None:
-    """Then nobody can say whether the constraint is kept."""
+    """Then it cannot be said whether the constraint is kept."""
     content = unseal(saved)
     content["charges"] = {}
     saved.write_bytes(seal(content, 4))
