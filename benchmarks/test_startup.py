@@ -1,13 +1,17 @@
-"""How long `vulcan --help` takes, beside a bare typer program."""
+"""How long `vulcan --help` takes, and what first commands compile."""
 
 from __future__ import annotations
 
+import os
+import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
+
+import pytest
 
 BARE = """
 import typer
@@ -41,3 +45,28 @@ def measure(command: list[str]) -> float:
     began = time.perf_counter()
     subprocess.run(command, check=True, capture_output=True)
     return time.perf_counter() - began
+
+
+COMMANDS = {
+    "solve": ["solve", "bandit", "--bound", "0.002*x"],
+    "demo": ["solve", "bandit", "--set", "horizon=9", "--bound", "0.002*x", "--gap", "0"],
+    "compare": ["compare", "bandit", "--bound", "0.002*x", "--time-limit", "1"],
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_first_commands(name: str, tmp_path: Path, report: Callable[[str, str], None]) -> None:
+    first, again = (measure_processor(COMMANDS[name], tmp_path) for _ in range(2))
+    report(f"CPU seconds of {name} on a new machine, and again", f"{first:.1f}, {again:.1f}")
+    assert first > again
+
+
+def measure_processor(command: list[str], cache: Path) -> float:
+    """Return the CPU seconds of a command with a directory of compiled kernels."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    environment = {**os.environ, "VULCAN_CACHE_DIR": str(cache)}
+    subprocess.run(
+        [sys.executable, "-m", "vulcan", *command], capture_output=True, env=environment, check=True
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

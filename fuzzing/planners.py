@@ -143,6 +143,10 @@ def _rao_star(random: Random) -> Planner:
     return Planner("rao-star", {"update": "exact"})
 
 
+def _subgoals(random: Random) -> Planner:
+    return Planner("subgoals")
+
+
 def _penalty(random: Random) -> Planner:
     return Planner("penalty", {"penalties": (0.0, 1.0, random.random() * 100, 1e6)})
 
@@ -160,6 +164,7 @@ RECIPES: dict[Callable[[Random], Planner], float] = {
     _integer_program: 3,
     _rao_star: 4,
     _penalty: 3,
+    _subgoals: 2,
 }
 _MAKERS = list(RECIPES)
 _WEIGHTS = list(accumulate(RECIPES.values()))

@@ -100,7 +100,7 @@ def shorten_reason(text: str) -> str:
 
 
 REASONS: Final = {
-    r"observed only through": "partially observable",
+    r"it may read actions and fluents": "an observation reads something else",
     r"action fluent .* is real and": "actions are real numbers",
     r"action fluent .* is int and": "actions are whole numbers without narrow bounds",
     r"(\w+)\(.*has infinitely many values": "{} is not finite",

@@ -38,7 +38,7 @@ def make_table_of_constraints() -> str:
         "|---|---|---|",
     ]
     for kind in load_solvers().values():
-        taken = "yes" if kind.several else "no"
+        taken = "all but `RiskAhead`" if kind.sums_only else "all" if kind.several else "no"
         covered = "nothing; it has none" if kind.covers is Coverage.NOTHING else kind.covers.value
         lines.append(f"| `{kind.__name__}` | {taken} | {covered} |")
     return "\n".join(lines) + "\n"

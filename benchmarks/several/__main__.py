@@ -1,4 +1,4 @@
-"""Prints the comparisons: `python -m benchmarks.several [fields] [programs] [storm]`."""
+"""Prints comparisons: `python -m benchmarks.several [fields] [programs] [enumeration] [storm]`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import math
 import sys
 import time
 import warnings
+from collections import Counter
 
 import vulcan
+from benchmarks.several.enumeration import compare_with_enumeration
 from benchmarks.several.fields import FIELDS, Field
 from benchmarks.several.programs import compare, draw_problems
 from benchmarks.several.storm import QUERIES, ask_both
@@ -15,6 +17,7 @@ from vulcan.errors import BoundWarning
 
 TIME_LIMIT = 20.0
 PROBLEMS = 1000
+ENUMERATED = 2000
 
 
 def show_fields() -> None:
@@ -64,6 +67,13 @@ def show_programs() -> None:
     )
 
 
+def show_enumeration() -> None:
+    """Compare best deterministic policies with enumeration, and count how they agree."""
+    counts = Counter(compare_with_enumeration(seed) for seed in range(10_000, 10_000 + ENUMERATED))
+    for answer, count in sorted(counts.items()):
+        print(f"{count:6}  {answer}")
+
+
 def show_storm() -> None:
     """Compare multi-objective queries with Storm, and print the values."""
     columns = "{:<20} {:>6} {:>5}  {:<18} {:>13} {:>13} {:>9}  {}"
@@ -84,7 +94,12 @@ def show_storm() -> None:
 def main() -> None:
     """Print what was asked for; all of it by default."""
     warnings.simplefilter("ignore", BoundWarning)
-    shows = {"fields": show_fields, "programs": show_programs, "storm": show_storm}
+    shows = {
+        "fields": show_fields,
+        "programs": show_programs,
+        "enumeration": show_enumeration,
+        "storm": show_storm,
+    }
     for name in sys.argv[1:] or shows:
         shows[name]()
 

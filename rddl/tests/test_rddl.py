@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import vulcan
+from tests.oracles.hidden import enumerate_policies, start
 from vulcan.errors import ModelError, OptionError
 from vulcan.formats import open_model
 from vulcan.testing import check_model
@@ -284,8 +285,9 @@ def test_a_fluent_fails_for_any_of_its_objects(tmp_path: Path) -> None:
         ({"cpfs": "ghost = 3;"}, "ghost"),
         ({"fluents": "push : { action-fluent, real, default = 0.0 };"},
          "action fluent push is real .* allowed are bool, enumerated types, and int with bounds"),
-        ({"fluents": "seen : { observ-fluent, bool };", "cpfs": "seen = Bernoulli(0.5);"},
-         "observed only through seen"),
+        ({"fluents": "seen : { observ-fluent, bool }; half : { interm-fluent, bool };",
+          "cpfs": "half = Bernoulli(0.5); seen = half;"},
+         "the observation seen reads half; it may read actions and fluents of the next state"),
         ({"horizon": "-1"}, "small.rddl"),
         ({"more": "termination { Bernoulli(0.5); };"}, "termination must not be random"),
     ],
@@ -295,6 +297,29 @@ def test_what_cannot_be_read_says_where(
 ) -> None:
     with pytest.raises(OptionError, match=message):
         from_rddl(write_small(tmp_path, **parts))
+
+
+HIDDEN = {
+    "fluents": "seen : { observ-fluent, bool };",
+    "lit": "if (press(?i)) then Bernoulli(0.5) else lit(?i)",
+    "count": "if (exists_{?i : item} [press(?i)]) then 1 else 0",
+    "cpfs": "seen = if ((sum_{?i : item} [lit'(?i)]) > 1) then Bernoulli(0.9) else Bernoulli(0.2);",
+    "reward": "(sum_{?i : item} [lit(?i)]) - count",
+    "horizon": "2",
+}
+
+
+@pytest.mark.parametrize("bound", [0.0, 0.3, 1.0])
+def test_observation_fluents_hide_the_state(tmp_path: Path, bound: float) -> None:
+    model = from_rddl(write_small(tmp_path, **HIDDEN), failure="lit(a) ^ lit(b)")
+    assert isinstance(model, vulcan.BeliefModel)
+    assert pickle.loads(pickle.dumps(model)).initial_state() == model.initial_state()
+    worths = enumerate_policies(model.model, start(model.model), None, 2)
+    best = max(float(reward) for reward, risk, _ in worths if risk <= bound)
+    result = vulcan.solve(vulcan.Problem(model, bound), gap=0.0)
+    assert result.certificate.reward == pytest.approx(best)
+    found = {o.label: o.probability for o in model.outcomes(model.initial_state(), "press(c)")}
+    assert found == pytest.approx({"seen": 0.55, "nothing holds": 0.45})
 
 
 @pytest.mark.parametrize(
@@ -462,6 +487,17 @@ def test_fluents_are_costs_and_events_of_the_state_that_a_step_leads_to(tmp_path
     assert pickle.loads(pickle.dumps(model)).outcomes(first, "press(b)") == [wet]
     assert model.fingerprint != from_rddl(path, failure="count >= 2").fingerprint
     assert check_model(from_rddl(path, costs="lit", events="lit")).costs == {"lit": (1.0, 3.0)}
+
+
+def test_conditions_of_several_events_are_never_confused(tmp_path: Path) -> None:
+    """Types of expressions were once remembered by ids, which are used again."""
+    path = write_small(tmp_path, **COUNTED)
+    events = {"wet": "lit(b)", "late": "lit(c)", "twice": "count >= 2 ^ ~lit(b)"}
+    for _ in range(100):
+        model = from_rddl(path, events=events)
+        first = model.initial_state()
+        found = {o.event for a in ("press(b)", "press(c)") for o in model.outcomes(first, a)}
+        assert found == {"wet", "late"}
 
 
 @pytest.mark.parametrize(

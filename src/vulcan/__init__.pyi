@@ -24,6 +24,7 @@ from .bounds.forms import PiecewiseLinear as PiecewiseLinear
 from .bounds.parse import parse as parse
 from .certificate.certify import Certificate as Certificate
 from .certificate.certify import certify as certify
+from .certificate.confidence import StatisticalCertificate as StatisticalCertificate
 from .certificate.verify import verify as verify
 from .constraints import Cost as Cost
 from .constraints import Risk as Risk
@@ -31,9 +32,17 @@ from .constraints import RiskAhead as RiskAhead
 from .errors import VulcanError as VulcanError
 from .exact.pipeline import Lagrangian as Lagrangian
 from .exact.pipeline import Pareto as Pareto
+from .exact.subgoals import Subgoals as Subgoals
 from .execution.controller import Controller as Controller
+from .execution.learning import Learned as Learned
+from .execution.learning import learn as learn
 from .execution.replan import replan as replan
 from .execution.simulation import simulate as simulate
+from .execution.statistical import GenerativeModel as GenerativeModel
+from .execution.statistical import Step as Step
+from .execution.statistical import certify_by_simulation as certify_by_simulation
+from .model.belief import BeliefModel as BeliefModel
+from .model.belief import Transition as Transition
 from .model.capped import Capped as Capped
 from .model.interface import Outcome as Outcome
 from .model.interface import Start as Start

@@ -9,8 +9,9 @@ from typing import Any
 from vulcan.bounds.base import RiskBound
 from vulcan.bounds.forms import Constant
 from vulcan.bounds.parse import read_bound
-from vulcan.constraints import Constraint, read_constraints
+from vulcan.constraints import Constraint, Cost, Risk, read_constraints
 from vulcan.errors import BoundError, ModelError, OptionError
+from vulcan.model.belief import BeliefModel
 from vulcan.model.rules import read_frame
 from vulcan.parameters import knows_parameters, shorten
 
@@ -63,6 +64,9 @@ class Problem:
         for violation in read_frame(model)[1]:
             raise ModelError(violation.of(model))
         others = read_constraints(constraints)
+        if isinstance(model, BeliefModel):  # whose outcomes cost what an event adds to its risk
+            named = [(c, c.event if isinstance(c, Risk) else None) for c in others]
+            others = tuple(c if event is None else Cost(event, c.bound) for c, event in named)
         failing = [c for c in others if c.quantity == "risk"]
         others = tuple(c for c in others if c.quantity != "risk")
         if failing and risk_bound is not None:
@@ -84,16 +88,10 @@ class Problem:
         object.__setattr__(self, "constraints", others)
 
 
-def require_problem(problem: Any, alone: str = "") -> None:
-    """Raise an error that shows what is needed if an argument is not a `Problem`.
-
-    What is named by `alone` takes a risk bound alone, without further constraints.
-    """
+def require_problem(problem: Any) -> None:
+    """Raise an error that shows what is needed if an argument is not a `Problem`."""
     if not isinstance(problem, Problem):
         raise OptionError(
             "a Problem is missing: a model and its risk bound, as in "
             f'solve(Problem(model, "0.002*x")); this is {shorten(problem)}'
         )
-    if alone and problem.constraints:
-        limits = ", ".join(map(str, problem.constraints))
-        raise OptionError(f"{alone} takes one risk bound and no further constraints yet ({limits})")

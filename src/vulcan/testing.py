@@ -131,6 +131,11 @@ class CompiledAnswers:
         places = (self.parameters.ctypes.data, record.ctypes.data)
         return float(self.form.value_bound.ctypes(*places, step, price))
 
+    def last_value(self, record: NDArray[Any], step: int, price: float) -> float:
+        """Return the largest reward ahead minus price times risk ahead, near the end."""
+        places = (self.parameters.ctypes.data, record.ctypes.data)
+        return float(self.form.last_value.ctypes(*places, step, price))
+
 
 def check_compiled(model: Any, *, most_states: int = 1000) -> CompiledReport:
     """Compare the compiled form of a model with the plain one.
@@ -173,6 +178,8 @@ def check_compiled(model: Any, *, most_states: int = 1000) -> CompiledReport:
         report.states += 1
         actions = reader.actions(state)
         texts = [*_compare_bounds(reader, used, step, state, record)]
+        if reader.horizon - step <= form.last_steps and reader.discount > 0:
+            texts += _compare_last_values(reader, used, step, record)
         texts += _compare_labels(list(actions), form.actions)
         differences: list[tuple[str, str | None]] = [(text, None) for text in texts]
         reached: list[tuple[Any, NDArray[Any]]] = []
@@ -208,6 +215,28 @@ def _compare_bounds(
             yield f"the compiled bound {where} is nan"
         elif plain is not None and not _agree(bound, plain):
             yield f"bounds {where} differ: {bound!r}, plain {plain!r}"
+
+
+def _compare_last_values(
+    reader: ModelReader, used: CompiledAnswers, step: int, record: NDArray[Any]
+) -> Iterator[str]:
+    """Compare the value of a state with those of the states that its actions lead to."""
+    discount, last = reader.discount, step + 1 == reader.horizon
+    for price in PRICES:
+        worths = []
+        for number in range(len(used.form.actions)):
+            answers, following = used.outcomes(record, number)
+            worth = 0.0
+            for (chance, reward, fails), after in zip(answers, following, strict=True):
+                worth += chance * (reward - price * fails)
+                if not (fails or last):
+                    given = after.reshape(1), step + 1, price / discount
+                    worth += chance * discount * used.last_value(*given)
+            worths += [worth] if answers else []
+        value, best = used.last_value(record, step, price), max(worths, default=0.0)
+        if not _agree(value, best):
+            where = f"at step {step} and price {price:g}"
+            yield f"last_value {where} is {value!r}, but the best action is worth {best!r}"
 
 
 def _compare_labels(plain: list[str], compiled: Sequence[str]) -> Iterator[str]:

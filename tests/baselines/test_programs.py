@@ -276,7 +276,7 @@ def test_starts_and_discounts() -> None:
 def test_cuts_where_the_bound_begins() -> None:
     bound = vulcan.Concave(lambda x: 0.02 * math.sqrt(x - 1) if x >= 1 else -math.inf)
     floor, line = cut_at(bound, 0.25, 3.0)
-    assert floor == pytest.approx((0.0, 1.0, -1.0), abs=1e-15)
+    assert floor[:3] == pytest.approx((0.0, 1.0, -1.0), abs=1e-15)
     for reward in (1.0, 1.01, 1.5, 3.0):
         assert line[0] * bound(reward) - line[1] * reward <= line[2]
     (line,) = cut_at(bound, 2.0, 3.0)

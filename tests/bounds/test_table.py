@@ -6,6 +6,7 @@ import math
 import sys
 from bisect import bisect_right
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,13 +23,18 @@ from vulcan.numerics import TOLERANCE
 HUGE = 1e9
 
 
+@numba.njit
+def compare(test, pieces, risk, credit):
+    return local.compare(test, pieces, risk, credit)
+
+
 def decide(table: BoundTable, risk: float, credit: float) -> tuple[bool, int]:
     """Ask as a search does; return the verdict and how often the table had to be made finer."""
     test = np.zeros(1, local.TEST)
     test["least"], test["largest"] = math.inf, -math.inf
     for rounds in range(10):
         test["low"], test["high"] = table.low, table.high
-        verdict = local.compare(test[0], table.pieces, risk, credit)
+        verdict = compare(test[0], table.pieces, risk, credit)
         if verdict != codes.UNDECIDED:
             return verdict == codes.ADMITTED, rounds
         assert test["refine_at"][0] == credit

@@ -203,12 +203,12 @@ def find_claims(
     """Return of each interval the largest risk, and the least and the largest reward."""
     claims: list[tuple[float, float, float]] = []
 
-    def note(risk: float, low: float, high: float) -> bool:
+    def note(risk: float, low: float, high: float) -> float:
         claims.append((risk, low, high))
-        return True
+        return 0.0
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scaled, "_allows", note)
+        patch.setattr(scaled, "_find_slack", note)
         list(scaled.test(lows, highs))
     return claims
 
@@ -233,6 +233,6 @@ def test_what_is_claimed_of_factors_is_true(table: Table) -> None:
         assert worths[-1].risk <= risk <= worths[-1].risk + Fraction(1e-12)
         assert all(least <= worth.reward <= most for worth in worths)
         assert low < high or most - least <= 2e-12  # of a single factor it is exact
-    for factor, holds in zip(factors, scaled.test(factors, factors), strict=True):
+    for factor, slack in zip(factors, scaled.test(factors, factors), strict=True):
         worth = find_worth(table, plan.choice, Fraction(factor))
-        assert holds == (Fraction(1, 1000) * worth.reward >= worth.risk)
+        assert (slack >= -margin.ACCEPTED) == (Fraction(1, 1000) * worth.reward >= worth.risk)

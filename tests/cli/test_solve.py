@@ -171,8 +171,8 @@ def test_what_a_model_prints_stays_off_the_answer(run):
 SOLVE = ("solve", "bandit", "--set", "horizon=4", "--bound", "0.002*x")
 
 NAMES = tuple(load_solvers())
-REFUSED = ("uct", "paper-vulcan", "rao-star")
-"""They need not find a safe policy, or not under a bound that depends on the reward."""
+REFUSED = ("uct", "paper-vulcan", "rao-star", "subgoals")
+"""They need not find a safe policy, or not under this bound, or need subgoals."""
 
 
 def test_options_of_a_search():
@@ -375,3 +375,57 @@ def test_an_incomplete_policy_is_saved_on_request(run, tmp_path):
     saved = run(*words, "--incomplete")
     assert saved.code == 1
     assert not vulcan.Policy.load(path).complete
+
+
+WALK = """
+from vulcan.model.interface import FAILURE
+
+class Walk:
+    horizon = 3
+    def __init__(self, risk=0.1):
+        self.risk = risk
+    def initial(self, rng):
+        return 0
+    def actions(self, state):
+        return ["slow", "fast"]
+    def sample(self, state, action, rng):
+        if action == "fast" and rng.random() < self.risk:
+            return FAILURE, 0.0, True
+        return state + 1, 2.0 if action == "fast" else 1.0, state == 2
+"""
+
+
+def test_a_simulator_is_planned_for_and_certified_at_a_confidence(run, tmp_path):
+    model = tmp_path / "walk.py"
+    model.write_text(WALK)
+    page = tmp_path / "page.html"
+    command = ("solve", f"{model}:Walk", "--bound", "0.3", "--simulate")
+    answer = run(*command, "--output", str(page))
+    assert answer.code == 5
+    first = answer.out.splitlines()[0]
+    assert first.startswith("✓ safe at 95 % confidence")
+    assert "independent episodes of a policy fixed beforehand" in first
+    assert "at 95 % confidence" in page.read_text(encoding="utf-8")
+    document = run(*command, "--episodes", "500", "--json").document
+    assert document["safe_at_confidence"] is True
+    assert document["certificate"]["episodes"] == 500
+    assert all("at 95 % confidence" in one["verdict"] for one in document["tested"])
+    strict = run("solve", f"{model}:Walk", "--bound", "0.0001", "--simulate", "--episodes", "50")
+    assert strict.code == 1
+    assert strict.out.startswith("? open at 95 % confidence")
+
+
+def test_what_a_simulator_needs(run, tmp_path):
+    model = tmp_path / "walk.py"
+    model.write_text(WALK)
+    for arguments, message in (
+        ((f"{model}:Walk", "--simulate"), "--bound"),
+        ((f"{model}:Walk", "--bound", "0.1", "--simulate", "-o", "a.vulcan"), ".html"),
+        (("bandit", "--bound", "0.1", "--simulate"), "not a simulator: it has no initial, sample"),
+        (("mission.toml", "--bound", "0.1", "--simulate"), "needs gymnasium:NAME"),
+        (("bandit", "--bound", "0.1", "--episodes", "3"), "needs --simulate"),
+        (("gymnasium:CartPole-v1", "--bound", "0.1"), "vulcan solve --simulate"),
+    ):
+        answer = run("solve", *arguments)
+        assert answer.code == 2
+        assert message in answer.err

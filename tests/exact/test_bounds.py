@@ -145,7 +145,7 @@ def test_a_lake_is_closed_that_thin_fronts_leave_open() -> None:
     gymnasium = pytest.importorskip("gymnasium")
     assert gymnasium
     model = vulcan.formats.from_gymnasium("FrozenLake-v1", horizon=20)
-    result = vulcan.solve(vulcan.Problem(model, 0.01))
+    result = vulcan.solve(vulcan.Problem(model, 0.01), time_limit=60, gap=1e-3)
     assert result.relaxed > 1.01 * result.certificate.reward
     assert result.gap < 1e-3
 

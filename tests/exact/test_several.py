@@ -10,7 +10,9 @@ from scipy.optimize import linprog
 
 import vulcan
 from tests.oracles.several import draw_problem, is_within, list_worths
+from vulcan.baselines import IntegerProgram, LinearProgram
 from vulcan.constraints import Cost, RiskAhead
+from vulcan.errors import OptionError
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -26,6 +28,28 @@ def test_the_best_deterministic_policy_is_that_of_enumeration(seed):
     assert result.safe
     assert float(result.certificate.reward) == pytest.approx(best, abs=1e-9)
     assert result.upper_bound >= best - 1e-9
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("level", [0.1, 0.25])
+def test_the_best_policy_under_a_cap_alone_is_proved_by_fronts(seed, level):
+    given = draw_problem(seed, horizon=2 + seed % 2)
+    problem = vulcan.Problem(given.model, given.risk_bound, constraints=[RiskAhead(level)])
+    rewards = [worth[0] for worth in list_worths(problem) if is_within(problem, worth)]
+    result = vulcan.solve(problem, gap=0)
+    if not rewards:
+        assert result.status is vulcan.planning.Status.INFEASIBLE
+        return
+    assert result.status is vulcan.planning.Status.SOLVED
+    assert result.safe
+    assert float(result.certificate.reward) == pytest.approx(float(max(rewards)), abs=1e-9)
+    near = vulcan.solve(problem, vulcan.Lagrangian())
+    assert near.upper_bound >= float(max(rewards)) - 1e-9
+
+
+def without_caps(problem):
+    summed = [c for c in problem.constraints if not isinstance(c, RiskAhead)] or [Cost("fuel", 3)]
+    return vulcan.Problem(problem.model, problem.risk_bound, constraints=summed)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -58,8 +82,42 @@ def test_the_certificate_of_a_policy_is_one_of_the_enumerated_worths(seed):
     )
 
 
+@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize(
+    "solver",
+    [IntegerProgram(), IntegerProgram(reduced=False), IntegerProgram(on="graph")],
+    ids=["reduced", "published", "graph"],
+)
+def test_integer_programs_find_the_best_policy_of_enumeration(seed, solver):
+    problem = without_caps(draw_problem(3000 + seed, horizon=2 + seed % 2))
+    rewards = [worth[0] for worth in list_worths(problem) if is_within(problem, worth)]
+    result = vulcan.solve(problem, solver, gap=0)
+    if not rewards:
+        assert result.policy is None or not result.safe
+        return
+    best = float(max(rewards))
+    assert result.upper_bound is None or result.upper_bound >= best - 1e-9
+    if solver.on == "tree":
+        assert result.safe
+        assert float(result.certificate.reward) == pytest.approx(best, abs=1e-9)
+    elif result.safe:
+        assert result.certificate.reward <= best + 1e-9
+
+
+@pytest.mark.parametrize("solver", [LinearProgram(), IntegerProgram()])
+def test_programs_refuse_caps_on_the_risk_ahead(solver):
+    problem = vulcan.Problem(draw_problem(1).model, constraints=[RiskAhead(0.1)])
+    with pytest.raises(OptionError, match=r"totals only, not risk ahead <= 0\.1; .* Pareto"):
+        vulcan.solve(problem, solver)
+
+
 @pytest.mark.parametrize("seed", range(40))
-def test_the_best_mixture_is_that_of_a_linear_program_over_all_policies(seed):
+@pytest.mark.parametrize(
+    "solver",
+    [vulcan.Automatic(randomised=True), LinearProgram(), LinearProgram(on="tree")],
+    ids=["automatic", "graph", "tree"],
+)
+def test_the_best_mixture_is_that_of_a_linear_program_over_all_policies(seed, solver):
     problem = draw_problem(1000 + seed, horizon=2)
     if any(isinstance(c, RiskAhead) for c in problem.constraints):
         return
@@ -70,7 +128,8 @@ def test_the_best_mixture_is_that_of_a_linear_program_over_all_policies(seed):
     rows = [charges[:, k] - (b(1.0) - b(0.0)) * rewards for k, b in enumerate(bounds)]
     limits = [b(0.0) for b in bounds]
     program = linprog(-rewards, A_ub=rows, b_ub=limits, A_eq=[np.ones(len(worths))], b_eq=[1.0])
-    result = vulcan.solve(problem, vulcan.Automatic(randomised=True), gap=0)
+    limits = {} if isinstance(solver, LinearProgram) else {"gap": 0}
+    result = vulcan.solve(problem, solver, **limits)
     if program.status == 2:
         assert result.policy is None
         assert result.status is vulcan.planning.Status.INFEASIBLE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -30,23 +31,39 @@ def split(random: Random, share: float, value: float) -> tuple[float, float]:
     return value + distance / share, value - distance / (1 - share)
 
 
-def play(random: Random, here: Worth, account: Account, depth: int) -> Worth:
-    """Return the mean of what runs risk and earn that replan as far as their accounts allow."""
+def play(
+    random: Random, here: Worth, account: Account, depth: int, *, lossy: bool = False
+) -> Worth:
+    """Return the mean of what runs risk and earn that replan as far as their accounts allow.
+
+    If they are lossy, they also give up reward, and move slack among outcomes.
+    """
     for _ in range(random.choice([0, 1, 1, 2])):
         gain = random.choice([0.0, 0.0, 1.0, 5.0]) * random.random()
+        if lossy:
+            gain = max(-0.999 * account.spare, random.choice([-1.0, 1.0]) * gain)
+            beyond = Worth(here.reward - account.spare - 1e-6, 0.0)
+            if math.isfinite(account.spare):
+                assert account.replace(here, beyond, lossy=True) is None
         most = here.risk + account.slack + account.rate * min(account.room, gain)
         saved = random.choice([0.0, 0.0, 0.1 * random.random()])
         new = Worth(here.reward + gain, most - saved)
-        assert account.replace(here, Worth(here.reward + gain, most + 1e-9)) is None
-        following = account.replace(here, new)
+        over = Worth(here.reward + gain, most + 1e-9)
+        assert account.replace(here, over, lossy=lossy) is None
+        following = account.replace(here, new, lossy=lossy)
         assert following is not None
         here, account = new, following
     if not depth:
         return here
     share = random.choice([0.01, 0.3, 0.5])
     risks, rewards = (split(random, share, value) for value in (here.risk, here.reward))
+    slacks = account.slack, account.slack
+    if lossy and account.slack > 0:
+        first = random.uniform(0.0, account.slack / share)
+        slacks = first, (account.slack - share * first) / (1 - share)
     ends = [
-        play(random, Worth(*part), account, depth - 1) for part in zip(rewards, risks, strict=True)
+        play(random, Worth(*part), replace(account, slack=slack), depth - 1, lossy=lossy)
+        for *part, slack in zip(rewards, risks, slacks, strict=True)
     ]
     return Worth(
         share * ends[0].reward + (1 - share) * ends[1].reward,
@@ -65,6 +82,25 @@ def test_the_mean_over_all_runs_keeps_the_bound(seed: int) -> None:
     assert after.reward >= reward - 1e-9
     slack = min(0.0, bound(reward) - risk)
     assert after.risk <= bound(after.reward) - slack + 1e-9
+
+
+@given(seed=SEEDS)
+def test_the_bound_is_kept_where_reward_is_given_up_and_slack_is_moved(seed: int) -> None:
+    random = Random(seed)
+    bound = random.choice(BOUNDS)
+    reward = 4 * random.random()
+    before = Worth(reward, bound(reward) - random.choice([0.0, 0.05]))
+    account = open_account(bound, before)
+    after = play(random, before, account, random.choice([0, 1, 3]), lossy=True)
+    assert after.risk <= bound(after.reward) + 1e-9
+
+
+def test_reward_may_be_given_up_as_far_as_the_bound_is_straight() -> None:
+    bent = vulcan.PiecewiseLinear([(0, 0), (1, 0.1), (4, 0.15)])
+    assert open_account(bent, Worth(3.0, 0.0)).spare == pytest.approx(2.0)
+    assert open_account(bent, Worth(0.5, 0.0)).spare == math.inf
+    assert open_account(vulcan.Linear(0.1), Worth(3.0, 0.0)).spare == math.inf
+    assert open_account(vulcan.parse("0.1 * sqrt(x)"), Worth(3.0, 0.0)).spare == 0.0
 
 
 def test_a_worse_plan_is_never_allowed() -> None:

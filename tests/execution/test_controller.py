@@ -8,14 +8,19 @@ import random
 import time
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
 
 import vulcan
+from tests.helpers.tables import SEEDS
 from tests.sampling.test_growth import BOUND, Well
 from vulcan.domains import Bandit
 from vulcan.errors import OptionError, PolicyError
+from vulcan.execution.controller import share_out
 from vulcan.model.reader import ModelReader
-from vulcan.sampling.groups import ActionEvaluator, Groups
+from vulcan.sampling.adviser import Adviser
+from vulcan.sampling.groups import ActionEvaluator
 
 
 def value(controller: vulcan.Controller) -> tuple[float, float]:
@@ -46,6 +51,44 @@ def test_a_controller_keeps_its_promise_and_earns_more_than_its_first_plan() -> 
     reward, risk = value(controller)
     assert reward >= first.reward - 1e-9
     assert risk <= problem.risk_bound(reward) + 1e-9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bound", ["0.02 + 0.004*x", "piecewise((0, 0.02), (5, 0.04))", "0.05"])
+def test_a_controller_that_gives_up_reward_keeps_its_promise(bound: str) -> None:
+    """It sees late rewards that its certified plans do not reach, and plans give up others."""
+    problem = vulcan.Problem(Orchard(horizon=5), bound)
+    controller = vulcan.Controller(problem, samples_per_step=300)
+    reward, risk = value(controller)
+    assert risk <= problem.risk_bound(reward) + 1e-9
+    best = vulcan.solve(problem, gap=1e-6).certificate.reward
+    assert reward >= 0.9 * best
+
+
+class Orchard:
+    """Plant first, which costs, and harvest later; each season is mild or dry, or all is lost."""
+
+    def __init__(self, horizon: int) -> None:
+        self.horizon = horizon
+
+    def initial_state(self) -> tuple[str, ...]:
+        return ()
+
+    def actions(self, state: tuple[str, ...]) -> list[str]:
+        return [] if "sell" in state[-1:] else ["plant", "harvest", "sell"]
+
+    def outcomes(self, state: tuple[str, ...], action: str) -> list[vulcan.Outcome]:
+        if action == "sell":
+            return [vulcan.Outcome(1.0, 0.05, (*state, "sell"))]
+        trees = 1 + sum(event.startswith("plant") for event in state)
+        dry = state[-1:] in (("plant dry",), ("harvest dry",))
+        risk = {"plant": 0.001, "harvest": 0.004}[action] * (2 if dry else 1)
+        paid = -0.3 if action == "plant" else 0.3 * trees
+        return [
+            vulcan.Outcome((1 - risk) * 0.7, paid, (*state, f"{action} mild"), label="mild"),
+            vulcan.Outcome((1 - risk) * 0.3, 0.5 * paid, (*state, f"{action} dry"), label="dry"),
+            vulcan.Outcome.failure(risk),
+        ]
 
 
 def test_the_same_observations_give_the_same_actions() -> None:
@@ -102,9 +145,27 @@ def test_groups_stay_whole_where_an_answer_fails(at: int) -> None:
             raise OSError("busy")
         return 0.0, 0.0, 1.0
 
-    groups = Groups(evaluator, close)
+    groups = Adviser(evaluator, close, claims=False)
     given = evaluator, (), 0, vulcan.parse(BOUND)
     with pytest.raises(OSError, match="busy"):
         groups.advise(*given, 2_000)
     assert len(groups._closings) == len(groups) >= at
-    assert groups.advise(*given, 4_000) in ("stop", *Well(6).actions(()))
+    assert set(Well(6).actions(())) <= set(groups.advise(*given, 4_000).labels)
+
+
+@given(seed=SEEDS)
+def test_slack_that_is_shared_is_the_same_in_the_mean(seed: int) -> None:
+    random_ = random.Random(seed)
+    count, slack = random_.randint(1, 6), 10 ** random_.uniform(-6, 0)
+    chances = np.array([random_.random() + 1e-3 for _ in range(count)])
+    chances *= random_.choice([0.9, 1.0]) / chances.sum()
+    lacks = np.array([random_.choice([0.0, 0.01, 1.0]) * random_.gauss(0, 1) for _ in chances])
+    least = np.array([random_.choice([0.0, 0.0, slack, 2 * slack]) for _ in chances])
+    shares = share_out(slack, chances, lacks, least)
+    assert (shares >= 0).all()
+    assert chances @ shares <= slack * (1 + 1e-12)
+    assert chances @ shares >= slack * (1 - 1e-6)
+    if chances @ least < slack:
+        assert (shares >= least * (1 - 1e-12)).all()
+        above = shares > least * (1 + 1e-9) + 1e-12
+        assert np.ptp((lacks - shares)[above]) < 1e-6 if above.any() else True

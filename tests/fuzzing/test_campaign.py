@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import vulcan
 from fuzzing.campaign import Finding, run_problem
 from fuzzing.checks.case import Means
 from fuzzing.claims import Fault
@@ -23,6 +24,7 @@ from fuzzing.statistics import Statistics
 from fuzzing.summary import write_summary
 from fuzzing.worker import BLOCK
 from tests.fuzzing.test_planted import DEFECTS
+from vulcan.domains import Bandit
 from vulcan.solvers.base import load_solvers
 
 ROOT = Path(__file__).parents[2]
@@ -37,6 +39,8 @@ def find_first(means: Means) -> Finding:
 
 
 def test_a_finding_becomes_a_small_test_that_fails_as_long_as_the_defect_is_there(tmp_path):
+    # Kernels are compiled before the clock of the campaign runs.
+    vulcan.solve(vulcan.Problem(Bandit(3), "0.002*x"), vulcan.Vulcan(), samples=100)
     finding = find_first(UPPER)
     small = shrink(finding, UPPER, seconds=5.0)
     assert small.faults[0].check == finding.faults[0].check

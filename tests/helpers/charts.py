@@ -9,7 +9,12 @@ import numpy as np
 
 import vulcan
 from vulcan import Outcome
-from vulcan.model.compiled import CompiledModel, bound_signature, outcomes_signature
+from vulcan.model.compiled import (
+    CompiledModel,
+    bound_signature,
+    outcomes_signature,
+    value_bound_signature,
+)
 from vulcan.solvers import SequenceConstraint, SurvivalConstraint
 
 CURVED = vulcan.parse("(1 - exp(-0.4*x)) * (0.015 + 0.001*x)")
@@ -54,6 +59,28 @@ def look_up(parameters, state, action, answers, following):
 def look_ahead(parameters, state, step):
     chart, place = numba.carray(parameters, 1)[0], numba.carray(state, 1)[0].place
     return chart.bounds[place, step]
+
+
+@numba.cfunc(value_bound_signature(STATE, CHART), cache=True)
+def plan_to_the_end(parameters, state, step, price):
+    """Return the value of a place; the horizon is the first bound."""
+    chart, place = numba.carray(parameters, 1)[0], numba.carray(state, 1)[0].place
+    after, before = np.zeros(PLACES), np.zeros(PLACES)
+    for _ in range(int(chart.bounds[0, 0]) - step):
+        for where in range(PLACES):
+            best, count = -np.inf, 0
+            for action in range(len(NAMES)):
+                worth = 0.0
+                for k in range(chart.counts[where, action]):
+                    to_go = after[chart.after[where, action, k]]
+                    to_go = -price if chart.fails[where, action, k] else to_go
+                    reward = chart.reward[where, action, k]
+                    worth += chart.probability[where, action, k] * (reward + to_go)
+                if chart.counts[where, action]:
+                    best, count = max(best, worth), count + 1
+            before[where] = best if count else 0.0
+        after[:] = before
+    return after[place]
 
 
 class Chart:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import pytest
 
 import vulcan
@@ -21,6 +22,17 @@ from vulcan.kernels.compilation import find_bin, scale_bins
 from vulcan.model import FAILURE
 
 SMALLEST = 1e-300
+
+
+@numba.njit
+def find(place: float, last: int) -> int:
+    return find_bin(place, last)
+
+
+@numba.njit
+def count(low: float, high: float, bins: int) -> float:
+    return scale_bins(low, high, bins)
+
 
 EVIL = """
 {"horizon":3,"discount":0.5,"bound":"5e-13","start":"0","states":{
@@ -71,15 +83,15 @@ def make_problem() -> vulcan.Problem:
     ],
 )
 def test_every_float_has_a_bin(place: float, found: int) -> None:
-    assert find_bin(place, 7) == found
+    assert find(place, 7) == found
 
 
 @pytest.mark.parametrize("width", [5e-324, 1e-320, 1e-308, 1e-304, 1.0, 1e300])
 def test_bins_span_what_they_are_for(width: float) -> None:
-    scale = scale_bins(0.0, width, 1000)
+    scale = count(0.0, width, 1000)
     assert 0 < scale < math.inf
-    assert scale_bins(width, width, 1000) == 0.0
-    places = [find_bin(share * width * scale, 1000) for share in (0.0, 0.25, 0.5, 1.0)]
+    assert count(width, width, 1000) == 0.0
+    places = [find(share * width * scale, 1000) for share in (0.0, 0.25, 0.5, 1.0)]
     assert places == sorted(places)
     assert places[-1] <= 1000
     if width >= 1e-304:
@@ -96,6 +108,7 @@ HARMLESS = {
     # Integers, as what Numba or a model wants.
     *(f"np.int64({name})" for name in ("level", "number", "step + 1")),
     "np.int64(problem.outcomes[begin].state)",
+    "int(tables['last_steps'][0])",
     *(f"np.int32({name})" for name in ("NONE", "row")),
     *(f"np.uint64({name})" for name in ("depth", "source.most_outcomes * source.state_size")),
     *(f"np.uint64({name} * source.state_size)" for name in ("s", "k", "frame.outcome")),

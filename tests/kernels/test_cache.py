@@ -107,6 +107,17 @@ def test_damaged_files_are_compiled_again(package, caplog):
         assert call(load_again()) == (42, True)
 
 
+def test_an_upgrade_that_changes_no_source_keeps_what_is_compiled(package):
+    assert call(load_again()) == (42, False)
+    os.utime(package / "glider" / "kernels.py", (1, 1))
+    assert call(load_again()) == (42, True)
+
+
+def test_python_cannot_call_a_part_of_a_kernel():
+    with pytest.raises(TypeError):
+        compilation.find_bin(0.5, 7)
+
+
 @pytest.mark.usefixtures("temporary")
 def test_directories_are_ours_alone(tmp_path):
     directory = find_directory("kernels-1")

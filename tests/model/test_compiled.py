@@ -21,6 +21,7 @@ from tests.helpers.charts import (
     draw_chart,
     look_ahead,
     look_up,
+    plan_to_the_end,
     solve,
 )
 from vulcan import Outcome
@@ -61,6 +62,10 @@ WHOLE = Chart(HONEST, 3).compiled
         ({"outcomes": look_up.__wrapped__}, "outcomes .* must be made with numba.cfunc"),
         ({"bound": numba.njit(lambda x: x)}, "bound .* must be made with numba.cfunc"),
         ({"value_bound": look_ahead}, "value_bound .* made with numba.cfunc.value_bound_signature"),
+        ({"last_value": look_ahead, "last_steps": 1}, "last_value .* made with .*value_bound_sig"),
+        ({"last_steps": 2}, "last_steps of a compiled model must be a whole number"),
+        ({"last_value": plan_to_the_end}, "at least 1 if there is a last_value"),
+        ({"last_value": plan_to_the_end, "last_steps": 2.0}, "must be a whole number"),
     ],
 )
 def test_parts_that_are_refused(part: dict[str, Any], message: str) -> None:

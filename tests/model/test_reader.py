@@ -169,7 +169,10 @@ def test_answers_about_the_root_are_remembered() -> None:
         assert reader.outcomes(state, "go") == [Outcome(1.0, 1.0, state + 1)]
     assert asked == [0, 1, 1]
     assert reader.evaluate(1) == [("go", "go", [Outcome(1.0, 1.0, 2)])]
-    assert list(reader.evaluate_all([1, 2])) == [reader.evaluate(1), reader.evaluate(2)]
+    assert reader.read([1, 2], ["go", "go"]).split() == [
+        [Outcome(1.0, 1.0, 2)],
+        [Outcome(1.0, 1.0, 3)],
+    ]
 
 
 # Bounds, measurements, fingerprints.

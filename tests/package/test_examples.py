@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +35,8 @@ def test_examples_run(path: Path, tmp_path: Path) -> None:
         code = code.replace(large, small)
     copy = tmp_path / path.name
     copy.write_text(code, encoding="utf-8")
+    for data in path.parent.glob("*.csv"):
+        shutil.copy(data, tmp_path)
     run = subprocess.run([sys.executable, copy], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     assert "acceptable" in run.stdout

@@ -448,3 +448,11 @@ def test_a_request_ends_the_last_certificate_and_leaves_a_plan(
     assert result.safe
     assert result.stopped_by is StopReason.INTERRUPTED
     assert 1 < len(result.policy) <= requested[0]
+
+
+@pytest.mark.parametrize("samples", [1, 8, 33])
+def test_few_samples_suffice_to_close_the_root(samples: int) -> None:
+    """A limit in the middle of the first plan left none, and a search for its price without end."""
+    result = vulcan.solve(vulcan.Problem(Well(horizon=6), BOUND), Growth(), samples=samples)
+    assert result.safe
+    assert result.certificate.complete

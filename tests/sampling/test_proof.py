@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Sequence
@@ -14,7 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vulcan
-from tests.helpers.charts import CURVED, LONGEST, PLACES, Chart, draw_chart, look_ahead
+from tests.helpers.charts import (
+    CURVED,
+    LONGEST,
+    PLACES,
+    Chart,
+    draw_chart,
+    look_ahead,
+    plan_to_the_end,
+)
 from tests.helpers.heuristics import Valued
 from tests.helpers.tables import Table, bounds, tables
 from tests.oracles.best_policies import best_mixture
@@ -24,7 +33,7 @@ from vulcan.domains import Bandit, Exploration
 from vulcan.errors import BoundError
 from vulcan.model.compiled import CompiledModel
 from vulcan.model.reader import ModelReader
-from vulcan.sampling.proof import Proof
+from vulcan.sampling.proof import SETTLED, Proof
 
 PRICES = [0.0, 0.3, 2.0, 40.0]
 
@@ -105,6 +114,13 @@ def add_bound(chart: Chart, looseness: Sequence[float]) -> None:
     )
 
 
+def add_last_value(chart: Chart, steps: int) -> None:
+    """Let a chart know the exact value of this many last steps."""
+    chart.table["bounds"][0, 0, 0] = chart.horizon
+    parts = {"parameters": chart.table, "last_value": plan_to_the_end, "last_steps": steps}
+    chart.compiled = dataclasses.replace(chart.compiled, **parts)
+
+
 @settings(max_examples=60)
 @given(
     seed=st.integers(0, 1 << 30),
@@ -112,11 +128,14 @@ def add_bound(chart: Chart, looseness: Sequence[float]) -> None:
     price=st.sampled_from(PRICES),
     histories=st.integers(0, 20),
     looseness=st.none() | st.lists(st.sampled_from([0.0, 0.1, 1.0]), min_size=9, max_size=9),
+    last_steps=st.integers(0, 6),
 )
-def test_compiled_models_have_sound_bounds(seed, horizon, price, histories, looseness):
+def test_compiled_models_have_sound_bounds(seed, horizon, price, histories, looseness, last_steps):
     chart = draw_chart(seed, horizon)
     if looseness is not None:
         add_bound(chart, looseness[: LONGEST + 1])
+    if last_steps:
+        add_last_value(chart, last_steps)
     value = find_values(chart, price)[0][0]
     proof = prove(chart)
     before = proof.bound_value(price)
@@ -138,11 +157,69 @@ def test_both_forms_of_a_mission_give_the_same_bound() -> None:
 
 @pytest.mark.parametrize("name", ["narrow", "wide"])
 def test_more_work_never_loosens_a_bound(name: str) -> None:
-    proof = prove(Exploration(map=name, horizon=5))
-    uppers = [proof.advance(25.0, 100) for _ in range(100)]
+    proof = prove(Exploration(map=name, horizon=6))
+    uppers = [proof.advance(25.0, 10) for _ in range(100)]
     assert all(later <= earlier for earlier, later in itertools.pairwise(uppers))
     assert proof.is_final(25.0)
     assert uppers[-1] < uppers[0] - 0.1
+
+
+@settings(max_examples=60)
+@given(
+    table=tables(),
+    bound=bounds(),
+    price=st.sampled_from(PRICES),
+    histories=st.integers(1, 12),
+    merges=st.booleans(),
+    kind=st.sampled_from([Table, Bounded, Priced]),
+)
+def test_no_deterministic_policy_is_above_the_upper_bound(
+    table, bound, price, histories, merges, kind
+):
+    proof = prove(kind(table.table, table.horizon, table.discount, merges=merges), bound)
+    plans = enumerate_plans(table)
+    with suppress(BoundError):  # it may have no value at rewards beyond all policies
+        best = max((p.reward for p in plans if p.risk <= bound(p.reward)), default=-math.inf)
+        before = math.inf
+        for _ in range(40):
+            proof.improve(price, histories)
+            assert best - 1e-9 <= proof.upper <= before
+            before = proof.upper
+
+
+@settings(max_examples=30)
+@given(
+    seed=st.integers(0, 1 << 30),
+    horizon=st.integers(2, 4),
+    last_steps=st.integers(0, 3),
+    bound=bounds(),
+)
+def test_cases_of_compiled_models_are_sound(seed, horizon, last_steps, bound):
+    chart = draw_chart(seed, horizon)
+    if last_steps:
+        add_last_value(chart, last_steps)
+    proof, exact = prove(chart, bound), vulcan.Problem(chart.plain(), bound)
+    best = vulcan.solve(exact, vulcan.Pareto()).certificate
+    for _ in range(30):
+        proof.improve(2.0, 50)
+        assert best is None or proof.upper >= float(best.reward) - 1e-9
+
+
+@pytest.mark.parametrize("kind", [Table, Priced])
+def test_a_policy_that_draws_no_lots_takes_one_first_action(kind: Any) -> None:
+    table = {
+        0: {
+            "calm": [Outcome(1.0, 1.0, 1)],
+            "daring": [Outcome(0.8, 2.5, 1), Outcome.failure(0.2, 0.0)],
+        },
+        1: {"go": [Outcome(1.0, 0.0, 1)]},
+    }
+    proof = prove(kind(table, 2), vulcan.Constant(0.1))
+    proof.advance(5.0)
+    assert proof.bound_reward() == pytest.approx(1.5)  # drawn with equal chances
+    for _ in range(20):
+        proof.improve(3.0, 10)
+    assert proof.upper == pytest.approx(1.0, rel=SETTLED)
 
 
 @pytest.mark.parametrize("merges", [True, False])
@@ -159,10 +236,10 @@ def test_the_best_price_gives_the_dual_bound(merges: bool) -> None:
 
 def test_memory_is_capped_and_the_bound_stays_sound() -> None:
     model = Exploration(map="narrow", horizon=7)
-    proof = prove(model, memory=3_000_000)
+    proof = prove(model, memory=200_000)
     upper = proof.advance(25.0)
     assert proof.full
-    assert proof.memory <= 3_000_000
+    assert proof.memory <= 200_000
     assert 14.52663 <= upper < 19.7
     plain = prove(Bandit(9, merges=False), memory=2_000_000)
     assert 4.7 < plain.advance(10.0) < math.inf

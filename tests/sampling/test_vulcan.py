@@ -338,7 +338,7 @@ def test_automatic_finds_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = vulcan.Problem(MODELS["later"], vulcan.Constant(0.0))
     assert vulcan.solve(problem).certificate.reward == HUGE
     # The same if the problem is too large to be unrolled, and prices are too large for samples.
-    monkeypatch.setattr(automatic.ExactSearch, "pays_to_unroll", lambda search: False)
+    monkeypatch.setattr(automatic.ExactSearch, "pays_to_unroll", lambda *_: False)
     result = vulcan.solve(problem)
     assert result.safe
     assert result.certificate.reward == HUGE

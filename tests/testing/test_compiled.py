@@ -38,6 +38,13 @@ def test_charts_agree(seed: int) -> None:
     assert report.evaluations >= report.states / 2
 
 
+def test_exact_last_values_agree() -> None:
+    chart = Chart(HONEST, 3)
+    last_by(3.0)(chart)
+    report = check_compiled(chart)
+    assert report.ok, report
+
+
 def test_walk_goes_near_and_far() -> None:
     chart = draw_chart(1, 8)
     met: list[int] = []
@@ -100,6 +107,20 @@ def value_by(value: float) -> Callable[[Chart], None]:
     return change
 
 
+@numba.cfunc(value_bound_signature(STATE, CHART))
+def look_up_last_value(parameters, state, step, price):
+    return numba.carray(parameters, 1)[0].bounds[numba.carray(state, 1)[0].place, 0]
+
+
+def last_by(value: float) -> Callable[[Chart], None]:
+    def change(chart: Chart) -> None:
+        chart.table["bounds"][0, 1:3, 0] = 3.25, value
+        parts = {"last_value": look_up_last_value, "last_steps": 1}
+        chart.compiled = dataclasses.replace(chart.compiled, **parts)
+
+    return change
+
+
 LIES = {
     "probability": (tell("probability", (1, 1, 0), 0.7), 1, "ahead", "of outcome 0 are (0.7, 4.0"),
     "reward": (tell("reward", (2, 0, 0), 3.1), 2, "left", "3.1"),
@@ -117,6 +138,8 @@ LIES = {
     "bound": (bound_by(1.0), 2, None, "differ: 1.0, plain 0.0"),
     "value bound": (value_by(1.0), 2, None, "price 0 differ: 1.0, plain -0.0"),
     "value bound NaN": (value_by(math.nan), 2, None, "and price 0 is nan"),
+    "last value": (last_by(2.5), 2, None, "is 2.5, but the best action is worth 3.0"),
+    "last value NaN": (last_by(math.nan), 2, None, "is nan, but"),
     "bound NaN": (bound_by(math.nan), 2, None, "nan"),
 }
 

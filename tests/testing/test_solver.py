@@ -31,6 +31,7 @@ def test_names_follow_from_classes() -> None:
         "uct",
         "pareto",
         "lagrangian",
+        "subgoals",
         "linear-program",
         "integer-program",
         "rao-star",

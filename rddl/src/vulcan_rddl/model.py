@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple
 
 from vulcan.errors import ModelError, OptionError
 from vulcan.formats.registry import Maker
+from vulcan.model.belief import BeliefModel, Transition
 from vulcan.model.interface import FAILURE, Outcome
 from vulcan.model.rules import Rule, Violation
 from vulcan.parameters import suggest
@@ -53,6 +54,7 @@ FEW_ACTIONS: Final = 2_000  # up to this many combinations of actions are listed
 MOST_ACTIONS: Final = 10_000  # of a state
 MOST_STEPS: Final = 100_000  # of the search for the combinations that a state allows
 NUMBERS: Final = ("bool", "int", "real")  # types of fluents that can be costs
+ENDED: Final = "terminated"  # observed where a termination condition holds
 COLOUR: Final = re.compile(r"\x1b\[\d+m")
 
 
@@ -403,16 +405,15 @@ class RDDLModel:
         self.fingerprint = f"RDDL {hashlib.sha256(text.encode()).hexdigest()[:16]} {failure}"
         if costs or events:
             self.fingerprint += f" {self.costs} {self.events}"
-        if rddl.observ_fluents:
-            raise OptionError(
-                f"{source.domain}: the state is observed only through "
-                f"{', '.join(rddl.observ_fluents)} (observ-fluent); it must be observed completely"
-            )
         states, acted = (list_fluents(rddl, part) for part in (rddl.next_state, rddl.action_ranges))
         following = [(rddl.next_state[name], objects) for name, objects in states]
         between = list_fluents(rddl, [*rddl.derived_fluents, *rddl.interm_fluents])
-        places = {fluent: i for i, fluent in enumerate([*states, *acted, *following, *between])}
+        observed = list_fluents(rddl, rddl.observ_fluents)
+        ordered = [*states, *acted, *following, *between, *observed]
+        places = {fluent: i for i, fluent in enumerate(ordered)}
+        self.observed = tuple(name_fluent(*fluent) for fluent in observed)
         self._begin = len(states) + len(acted)
+        self._acted = slice(len(states), self._begin)
         self._after = slice(self._begin, self._begin + len(states))
         self._blank = [None] * (len(places) - self._begin)
         first = list_values(rddl, rddl.state_fluents)
@@ -484,6 +485,19 @@ class RDDLModel:
             outcomes.append(Outcome(p, reward, reached, costs=costs, event=event))
         return outcomes
 
+    def observe(self, after: RDDLState, action: str) -> dict[RDDLState, float]:
+        """Return the probabilities of the values of observation fluents after a step."""
+        v: list[Any] = [None] * len(after)
+        v += [*self._actions.find(self._first, action), *after]
+        v += [None] * (len(self._blank) - len(after))
+        found = [step.distribute(v) for step in self._sights]
+        _check_count(math.prod(map(len, found)))
+        make = _make_state_class(self.observed)
+        return {
+            make(value for value, _ in case): math.prod(chance for _, chance in case)
+            for case in product(*(one.items() for one in found))
+        }
+
     def _charge(self, after: RDDLState) -> tuple[tuple[tuple[str, float], ...], str | None]:
         """Return the costs and the event of a step into a state."""
         events = [name for name, spared in self._spared.items() if not spared(after)]
@@ -528,10 +542,18 @@ class RDDLModel:
     def _make_steps(self, grounder: Grounder, simulator: Any) -> None:
         """Make the updates of a step: those that others read first, in order."""
         rddl, steps, read = grounder.rddl, [], set[int]()
+        seen = range(len(grounder.places) - len(self.observed), len(grounder.places))
         kinds = {"bool": bool, "int": int, "real": float}
 
         def make_step(name: str, place: int, kind: type, term: GroundTerm) -> FluentUpdate:
-            read.update(term.reads)
+            if place not in seen:
+                read.update(term.reads)
+            elif outside := set(term.reads) - set(range(self._acted.start, self._after.stop)):
+                found = next(name_fluent(*f) for f, k in grounder.places.items() if k in outside)
+                raise OptionError(
+                    f"{self.source.domain}: the observation {name} reads {found}; it may read "
+                    "actions and fluents of the next state"
+                )
             return FluentUpdate(name, place, kind, term.random, term.compile())
 
         for name, expression, _ in simulator.cpfs:
@@ -543,6 +565,8 @@ class RDDLModel:
                 steps.append(make_step(name_fluent(*fluent), grounder.places[fluent], kind, term))
         reward = self._ground(grounder, "reward", rddl.reward, {})
         self._reward = make_step("reward", -1, float, reward)
+        self._sights = [step for step in steps if step.place in seen]
+        steps = [step for step in steps if step.place not in seen]
         self._shared = [step for step in steps if step.place in read]
         self._single = [s for s in steps if s.place not in read and s.place < self._after.stop]
 
@@ -586,6 +610,42 @@ class RDDLModel:
         if term.random or read >= len(self._first) or type(term.compile()(self._first)) is not bool:
             raise OptionError(f"{place} must be a condition on state fluents, such as x ^ ~y")
         return apply_code("(not {})", term)
+
+
+class HiddenRDDL:
+    """An RDDL problem whose state is seen through observation fluents alone."""
+
+    def __init__(self, model: RDDLModel) -> None:
+        if model.costs:
+            raise OptionError("hidden states have no costs: leave costs out")
+        self.model, self.fingerprint = model, model.fingerprint
+        self.horizon, self.discount = model.horizon, model.discount
+
+    def __repr__(self) -> str:
+        return repr(self.model)
+
+    def initial_belief(self) -> dict[RDDLState, float]:
+        """Return the initial state of the instance."""
+        return {self.model.initial_state(): 1.0}
+
+    def actions(self, observation: Any) -> list[str]:
+        """Return the actions, none where the problem ends: both must not depend on the state."""
+        return [] if observation == ENDED else self.model.actions(self.model.initial_state())
+
+    def transitions(self, state: RDDLState, action: str) -> list[Transition]:
+        """Return the next states of an action."""
+        if action not in self.model.actions(state):
+            message = "an action-precondition depends on what is not observed"
+            raise ModelError(Violation(Rule.ACTIONS_EXIST, message, state, action))
+        return [
+            Transition(o.probability, state if o.fails else o.state, o.reward, o.fails, o.event)
+            for o in self.model.outcomes(state, action)
+        ]
+
+    def observations(self, next_state: RDDLState, action: str) -> dict[Any, float]:
+        """Return the values of the observation fluents, or that the problem has ended."""
+        ended = not self.model.actions(next_state)
+        return {ENDED: 1.0} if ended else self.model.observe(next_state, action)
 
 
 def _find_cost(source: RDDLFiles, rddl: Any, name: str, states: Sequence[Fluent]) -> list[int]:
@@ -655,7 +715,7 @@ def from_rddl(
     discount: float | None = None,
     costs: str = "",
     events: str | Mapping[str, str] = "",
-) -> RDDLModel:
+) -> RDDLModel | BeliefModel:
     """Return an RDDL problem as a model with exact outcomes.
 
     Parameters
@@ -680,8 +740,9 @@ def from_rddl(
 
     Returns
     -------
-    RDDLModel
-        States are tuples of the values of the state fluents, actions are strings.
+    RDDLModel or BeliefModel
+        States are tuples of the values of the state fluents, actions are strings. With observation
+        fluents, the state is hidden: what is observed are their values, after each action.
 
     Raises
     ------
@@ -694,7 +755,10 @@ def from_rddl(
     if not isinstance(events, Mapping):
         events = {name: name for name in re.findall(r"[^,\s]+", str(events))}
     limited = (re.findall(r"[^,\s]+", str(costs)), events)
-    return RDDLModel(source, None if failure is None else str(failure), horizon, discount, *limited)
+    model = RDDLModel(
+        source, None if failure is None else str(failure), horizon, discount, *limited
+    )
+    return BeliefModel(HiddenRDDL(model)) if model.observed else model
 
 
 def find_maker(text: str) -> Maker:

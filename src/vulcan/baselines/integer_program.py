@@ -13,7 +13,7 @@ or 0. Then x(e) / most(n) is binary itself, and needs no z.
 On histories ("tree") the solutions are all deterministic policies; on merged states ("graph") those
 that are functions of state and step, which may earn less. Tangents of Δ are added as cuts: a policy
 that HiGHS finds and Δ does not accept is cut off by the tangent at its reward, and by itself where
-HiGHS's tolerance does not separate the two.
+HiGHS's tolerance does not separate the two. Several constraints have tangents each.
 
 **Reduction.** A tree has too many histories to write down. But the dual bound (`vulcan.exact.dual`)
 gives an almost optimal policy and an upper bound in milliseconds, and both together rule out nearly
@@ -23,11 +23,11 @@ s(e) >= 0 the gap of an edge of the node below it. Any policy, history-dependent
     E g - k er  =  V(root) - Σ_h q(h) s(e(h)),
 
 the sum over the histories h that it can be in, each with its probability q(h) and the edge e(h)
-that is taken there. So a policy that takes e after h loses at least the sum along h, e included:
-the *loss* of that step. A policy that is acceptable and better than a known one cannot lose much
-(`vulcan.exact.fronts`), so that steps of larger loss are dropped. Of a tree with millions of
-histories a few hundred often remain. Where too many remain, those of least loss are searched first:
-a better policy rules out more.
+that is taken there. Several constraints have a price each, those of their dual bound. So a policy
+that takes e after h loses at least the sum along h, e included: the *loss* of that step. A policy
+that is acceptable and better than a known one cannot lose much (`vulcan.exact.fronts`), so that
+steps of larger loss are dropped. Of a tree with millions of histories a few hundred often remain.
+Where too many remain, those of least loss are searched first: a better policy rules out more.
 
 **Proof.** HiGHS proves that nothing better is left, in floating point and with tolerances, and
 results say so: unlike all else here, that proof is not checked. Its tolerances are left as they
@@ -52,14 +52,16 @@ from vulcan.baselines.programs import (
     Floats,
     FlowProgram,
     Network,
+    cut_all,
     cut_along,
-    cut_at,
     cut_below,
+    find_charges,
+    find_sizes,
     open_network,
     require_form,
     unfold,
 )
-from vulcan.exact.fronts import DualGap
+from vulcan.exact.fronts import DualGap, open_gap
 from vulcan.exact.pipeline import LAGRANGIAN, narrow
 from vulcan.exact.search import ExactSearch
 from vulcan.exact.sweeps import PolicyPoint
@@ -98,6 +100,8 @@ class IntegerProgram(Solver):
     limits: ClassVar[Sequence[str]] = (*EXACT, "gap")
     covers: ClassVar[Coverage] = Coverage.DETERMINISTIC
     options: ClassVar[Sequence[Option]] = (ON,)
+    several: ClassVar[bool] = True
+    sums_only: ClassVar[bool] = True
 
     on: Literal["graph", "tree"] = "tree"
     reduced: bool = True
@@ -132,9 +136,10 @@ class IntegerSearch(ExactSearch):
         narrow(self, LAGRANGIAN)
         self._size = self.size
         if on == "graph":
-            accepted = [point for point in self.dual.points if self.accepts(point)]
+            points = self.several.points if self.problem.constraints else self.dual.points
+            accepted = [point for point in points if self.accepts(point)]
             self.best = max(accepted, key=lambda point: point.reward, default=None)
-        none = math.isinf(self.upper) or self.bound(self.upper) == -math.inf
+        none = math.isinf(self.upper) or -math.inf in [bound(self.upper) for bound in self.bounds]
         if none or self._reached or not len(self.levels):
             self.proved = self._reached or self.upper == -math.inf
             return False
@@ -163,12 +168,13 @@ class IntegerSearch(ExactSearch):
             if network := open_network(self, on):
                 self._solve(network)
             return
-        dual_gap, most, last = DualGap(self), FIRST_EDGES, False
+        dual_gap = open_gap(self)
+        most, last = FIRST_EDGES, False
         # The gap of each edge below the best one of its node.
         nodes, edges, _ = self.layers
-        network = Network(self.layers)
+        network = Network(self.layers, charged=find_charges(self))
         arriving = network.probability * dual_gap.values[network.node]
-        worth = edges["reward"] - dual_gap.price * edges["risk"]
+        worth = edges["reward"] - dual_gap.charge(network.charges)
         worth = worth + np.bincount(network.edge, arriving, len(edges))
         best = np.maximum.reduceat(worth, nodes["first_edge"])
         gaps = np.repeat(best, nodes["edge_count"]) - worth
@@ -186,7 +192,8 @@ class IntegerSearch(ExactSearch):
     def _grow(self, dual_gap: DualGap, gaps: Floats, most: int) -> tuple[float, Network] | None:
         """Return the tree of largest slack with at most this many edges; None if there is none."""
         slack = dual_gap.find_enough()
-        while (tree := unfold(self.layers, lambda edges: edges <= most, gaps, slack)) is None:
+        charged = find_charges(self)
+        while (tree := unfold(self.layers, lambda e: e <= most, gaps, slack, charged)) is None:
             slack = min(slack, GROWTH * self._size) / GROWTH
             if slack <= ACCURACY * self._size:
                 return None
@@ -198,44 +205,50 @@ class IntegerSearch(ExactSearch):
         if network is None:
             return
         # The bound need not have a value beyond the largest reward.
-        ends = [self.sweeps.find_best(*weights) for weights in ((1.0, 0.0), (0.0, 1.0))]
+        if self.problem.constraints:
+            directions = np.eye(1 + len(self.bounds))
+            ends = [self.several.sweep(weights)[0] for weights in directions]
+            least = (0.0, *(-self.several.sizes[1:]).tolist())
+        else:
+            ends = [self.sweeps.find_best(*weights) for weights in ((1.0, 0.0), (0.0, 1.0))]
+            least = ()
         top = ends[0].reward
         self.rewards.append(top)
-        allowed, self._size = self.bound(top), abs(top) or 1.0
-        if self.bound_test.refuses(PolicyPoint(top, 0.0)):  # less reward allows less risk
+        self._size = abs(top) or 1.0
+        if self.refuses(PolicyPoint(top, 0.0, charges=least)):  # less reward allows less risk
             self.proved, self.upper = True, -math.inf
             return
-        if allowed == -math.inf:  # there is no tangent
+        if -math.inf in [bound(top) for bound in self.bounds]:  # there is no tangent
             return
-        risk_size = max(min(1.0, allowed), float(network.layers.edges["risk"].max()))
-        cuts = [cut_along(self.bound.tangent(top), top)]
-        within = self._solve_with_cuts(network, risk_size, cuts, top, published=True)
+        sizes = np.maximum(find_sizes(self, top), network.charges.max(axis=0))
+        cuts = [cut_along(bound.tangent(top), top, k) for k, bound in enumerate(self.bounds)]
+        within = self._solve_with_cuts(network, sizes, cuts, top, published=True)
         for point in ends:
-            if point.reward > within and not self.bound_test.refuses(point):
+            if point.reward > within and not self.refuses(point):
                 self.proved, within = False, math.inf  # HiGHS errs: here is a better policy
         if on == "tree":  # policies of state and step bound no others
             self.upper = within
 
     def _solve(self, network: Network) -> float:
         """Find the best policy of a network; return a bound on all its policies."""
-        risk_size = min(1.0, self.bound(self.upper))
-        cuts = cut_at(self.bound, self.upper, self.upper)
+        sizes = find_sizes(self, self.upper)
+        cuts = cut_all(self, self.upper, self.upper)
         if self.best is not None:
-            cuts += cut_at(self.bound, self.best.reward, self.upper)
+            cuts += cut_all(self, self.best.reward, self.upper)
             cuts.append(cut_below(self.best.reward - ACCURACY * self._size))
-        return self._solve_with_cuts(network, risk_size, cuts, self.upper)
+        return self._solve_with_cuts(network, sizes, cuts, self.upper)
 
     def _solve_with_cuts(
         self,
         network: Network,
-        risk_size: float,
+        sizes: Floats,
         cuts: Sequence[Cut],
         top: float,
         *,
         published: bool = False,
     ) -> float:
         """Solve a program until its policy is acceptable; return a bound on all its policies."""
-        with FlowProgram(self, network, self._size, risk_size, TOLERANCE_OF_ROWS) as program:
+        with FlowProgram(self, network, self._size, sizes, TOLERANCE_OF_ROWS) as program:
             program.require_deterministic(published, self.monitor.limits.gap or 0.0)
             for cut in cuts:
                 program.add_cut(cut)
@@ -269,9 +282,9 @@ class IntegerSearch(ExactSearch):
         if self.accepts(point):
             self.offer(point)
             return False
-        if not self.bound_test.refuses(point):
+        if not self.refuses(point):
             self._doubtful = max(self._doubtful, self.bound_test.raise_reward(point.reward))
-        for cut in cut_at(self.bound, point.reward, top):
+        for cut in cut_all(self, point.reward, top):
             program.add_cut(cut)
         # The tangent alone may leave the policy within HiGHS's tolerances.
         program.exclude(choice)

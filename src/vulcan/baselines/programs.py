@@ -12,11 +12,13 @@ a risk bound accepts, {er <= Δ(E g)}, is convex, so that tangents of Δ suffice
     er <= Δ(y) + Δ'(y) (E g - y)    for some rewards y,
 
 where a solution that is not acceptable is cut off by the tangent at its own reward; the simplex
-method continues from where it was.
+method continues from where it was. Of several constraints (`vulcan.constraints`) each has tangents
+of its own, and a charge E c_k = Σ charge_k(e) x(e) in place of er. A cap on the risk ahead is not
+linear in flows.
 
 The columns of the program are x(e) / most(n), with most(n) a bound on the probability of being in
-the node, and E g and er, each in a unit in which it is about `SIZE`. HiGHS satisfies rows up to an
-absolute tolerance: the larger the numbers, the smaller the relative error.
+the node, and E g, er and other charges, each in a unit in which it is about `SIZE`. HiGHS satisfies
+rows up to an absolute tolerance: the larger the numbers, the smaller the relative error.
 
 **From a solution to an answer.** HiGHS computes with tolerances, a certificate has none to give
 away. So the solution is not the answer, but leads to it, primal and dual:
@@ -25,7 +27,8 @@ away. So the solution is not the answer, but leads to it, primal and dual:
   flow is a mixture of policies: take in every node an edge with a flow, subtract the largest
   multiple of that policy's flow that leaves nothing negative, and repeat. Some edge is used up each
   time; a basic solution mixes two policies, rarely three. Each is evaluated exactly, and the best
-  acceptable mixture of two is found exactly.
+  acceptable mixture of two is found exactly. Of several constraints that is a small linear program
+  (`vulcan.exact.several`).
 - The prices μ of its cuts a er - b E g <= c are weights 1 + Σ μ b of reward and Σ μ a of risk. The
   largest value of any policy for these weights is one dynamic program, and bounds the reward of all
   acceptable policies (`vulcan.exact.dual`). HiGHS is not trusted: prices that are slightly wrong
@@ -40,7 +43,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Literal, Self
+from functools import partial
+from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +53,7 @@ from vulcan.bounds.base import RiskBound, Tangent
 from vulcan.errors import OptionError, VulcanError
 from vulcan.exact.dual import Dual
 from vulcan.exact.search import ExactSearch
+from vulcan.exact.several import find_prices, offer_mixture
 from vulcan.exact.sweeps import PolicyPoint
 from vulcan.graph.levels import Decisions, Layers, collect_decisions
 from vulcan.model.reader import ModelReader
@@ -69,14 +74,21 @@ class Network:
 
     `pairs` has the state–step pair of each node, and `complete` says whether it has all policies. A
     link has an edge, the nodes that it leads from (`source`) and to, and a probability. Outcomes of
-    an edge that lead to the same node are one link.
+    an edge that lead to the same node are one link. `charged` has what each action row is charged
+    where there are several constraints.
     """
 
     def __init__(
-        self, layers: Layers, pairs: NDArray[np.intp] | None = None, complete: bool = True
+        self,
+        layers: Layers,
+        pairs: NDArray[np.intp] | None = None,
+        complete: bool = True,
+        charged: Floats | None = None,
     ) -> None:
         self.layers, self.complete = layers, complete
         nodes, edges, targets = layers
+        self.several = charged is not None
+        self.charges = edges["risk"][:, None] if charged is None else charged[edges["action"]]
         self.pairs = np.arange(len(nodes)) if pairs is None else pairs
         self.owner = np.repeat(np.arange(len(nodes)), nodes["edge_count"])  # of each edge
         edge = np.repeat(np.arange(len(edges)), edges["target_count"])
@@ -149,7 +161,20 @@ class Network:
 
         rewards, risks = np.zeros((2, len(self.pairs)))
         evaluate_edges(self.layers, choice, rewards, risks)
-        return PolicyPoint(float(rewards[0]), float(risks[0]), decide)
+        point = PolicyPoint(float(rewards[0]), float(risks[0]), decide)
+        if not self.several:
+            return point
+        charges, edges = [point.risk], self.layers.edges.copy()
+        for charge in self.charges.T[1:]:
+            edges["risk"] = charge
+            evaluate_edges(self.layers._replace(edges=edges), choice, rewards, risks)
+            charges.append(float(risks[0]))
+        return replace(point, charges=tuple(charges))
+
+
+def find_charges(run: ExactSearch) -> Floats | None:
+    """Return what each action row is charged; None where there is one risk bound."""
+    return run.several.charges if run.problem.constraints else None
 
 
 def open_network(run: ExactSearch, on: str) -> Network | None:
@@ -159,8 +184,10 @@ def open_network(run: ExactSearch, on: str) -> Network | None:
         return run.may_go_on(COLUMN_BYTES * edges)
 
     if on == "tree":
-        return unfold(run.layers, may_go_on)
-    return Network(run.layers) if may_go_on(len(run.layers.edges)) else None
+        return unfold(run.layers, may_go_on, charged=find_charges(run))
+    if not may_go_on(len(run.layers.edges)):
+        return None
+    return Network(run.layers, charged=find_charges(run))
 
 
 def unfold(
@@ -168,11 +195,13 @@ def unfold(
     may_go_on: Callable[[int], bool],
     gaps: Floats | None = None,
     slack: float = math.inf,
+    charged: Floats | None = None,
 ) -> Network | None:
     """Return the tree of histories of a layered graph; None if it may not go on.
 
     `may_go_on` is called level by level with the number of edges so far. Steps whose loss, with
     `gaps` those of edges, is larger than `slack` are dropped (`vulcan.baselines.integer_program`).
+    `charged` is as of `Network`.
     """
     nodes, edges, targets = layers
     gaps = np.zeros(len(edges)) if gaps is None else gaps
@@ -206,7 +235,7 @@ def unfold(
         loss = losses[way[inner]]
         level_targets["node"][inner] = node_count + np.arange(len(here))
     *arrays, pairs = (np.concatenate(kind) for kind in zip(*parts, strict=True))
-    return Network(Layers(*arrays), pairs, complete)
+    return Network(Layers(*arrays), pairs, complete, charged)
 
 
 SIZE: Final = 2.0**14  # the scale of reward and risk in the program
@@ -239,35 +268,57 @@ def require_form(on: str) -> None:
         raise OptionError(f"on must be 'graph' or 'tree', not {on!r}")
 
 
-Cut = tuple[float, float, float]
-"""Numbers a, b >= 0 and c of a valid inequality for acceptable policies: a er - b E g <= c."""
+class Cut(NamedTuple):
+    """Numbers a, b >= 0 and c of a valid inequality for acceptable policies: a x - b E g <= c.
+
+    Here x is one of the charges, the risk by default.
+    """
+
+    a: float
+    b: float
+    c: float
+    charge: int = 0
 
 
-def cut_along(tangent: Tangent, top: float) -> Cut:
+def cut_along(tangent: Tangent, top: float, charge: int = 0) -> Cut:
     """Return the cut of a tangent of Δ, valid for rewards up to `top`, rounded outwards."""
     slope = tangent.least_slope
     level, doubt = slope * tangent.at, 2 * tangent.doubt * max(0.0, top - tangent.at)
     rounding = ROUNDING * (abs(level) + abs(tangent.value)) + doubt
-    return 1.0, slope, tangent.value + TOLERANCE - level + rounding
+    return Cut(1.0, slope, tangent.value + TOLERANCE - level + rounding, charge)
 
 
 def cut_below(reward: float) -> Cut:
     """Return the cut that leaves rewards of at least this much."""
-    return 0.0, 1.0, -reward
+    return Cut(0.0, 1.0, -reward)
 
 
-def cut_at(bound: RiskBound, reward: float, top: float) -> list[Cut]:
+def cut_at(bound: RiskBound, reward: float, top: float, charge: int = 0) -> list[Cut]:
     """Return the tightest cuts at a reward that no acceptable policy violates.
 
     They hold up to `top`, a larger reward at which the bound is finite. If it is -inf at the first,
     the cut is where it becomes finite.
     """
     if bound(reward) > -math.inf:
-        return [cut_along(bound.tangent(reward), top)]
+        return [cut_along(bound.tangent(reward), top, charge)]
     low, high = reward, top
     while low < (middle := low + (high - low) / 2) < high:
         low, high = (middle, high) if bound(middle) == -math.inf else (low, middle)
-    return [cut_below(low), cut_along(bound.tangent(high), top)]
+    return [cut_below(low), cut_along(bound.tangent(high), top, charge)]
+
+
+def cut_all(run: ExactSearch, reward: float, top: float) -> list[Cut]:
+    """Return the tightest cuts of all constraints at a reward, as `cut_at` does."""
+    each = (cut_at(bound, reward, top, k) for k, bound in enumerate(run.bounds))
+    return [cut for cuts in each for cut in cuts]
+
+
+def find_sizes(run: ExactSearch, most: float) -> Floats:
+    """Return orders of magnitude of the charges that are allowed at the largest reward."""
+    if not run.problem.constraints:
+        return np.array([min(1.0, run.bound(most))])
+    allowed = np.array([bound(most) for bound in run.bounds])
+    return np.asarray(np.minimum(run.several.sizes, np.abs(allowed)))
 
 
 Entries = tuple[Any, Any, Any]
@@ -294,8 +345,8 @@ def _pack(
 class FlowProgram:
     """A flow program in HiGHS, to which cuts are added; used in a `with` statement.
 
-    Every node of its network has an edge. `reward_size` and `risk_size` are orders of magnitude,
-    and `tolerance` is HiGHS's tolerance of rows and prices.
+    Every node of its network has an edge. `reward_size` and `sizes`, those of charges, are orders
+    of magnitude, and `tolerance` is HiGHS's tolerance of rows and prices.
     """
 
     def __init__(
@@ -303,7 +354,7 @@ class FlowProgram:
         run: ExactSearch,
         network: Network,
         reward_size: float,
-        risk_size: float,
+        sizes: Floats,
         tolerance: float,
     ) -> None:
         import highspy
@@ -311,8 +362,9 @@ class FlowProgram:
         self._run, self.network, self._most = run, network, network.find_most()
         edges = network.layers.edges
         self.reward_unit = _find_unit(reward_size, np.abs(edges["reward"]))
-        self._risk_unit = _find_unit(risk_size, np.abs(edges["risk"]))
-        self._reward_column, self._risk_column = len(edges), len(edges) + 1
+        columns = zip(sizes.tolist(), np.abs(network.charges).T, strict=True)
+        self._units = [_find_unit(size, charges) for size, charges in columns]
+        self._reward_column = len(edges)  # those of charges follow
         self._negligible = NEGLIGIBLE * tolerance
         self.cuts: list[Cut] = []
         self._taken: NDArray[np.intp] = np.arange(len(edges))
@@ -345,21 +397,22 @@ class FlowProgram:
 
         network = self.network
         nodes, edges, _ = network.layers
-        rewards, risks = len(nodes), len(nodes) + 1  # the rows that define both
+        rewards, count = len(nodes), 1 + len(self._units)  # the rows that define reward and charges
         every, weight = np.arange(len(edges)), self._most[network.owner]
         shares = network.probability * weight[network.edge] / self._most[network.node]
         parts: list[Entries] = [
             (network.owner, every, 1.0),
             (network.node, network.edge, -shares),
             (rewards, every, weight * edges["reward"] / self.reward_unit),
-            (risks, every, weight * edges["risk"] / self._risk_unit),
-            (rewards, self._reward_column, -1.0),
-            (risks, self._risk_column, -1.0),
+            (rewards + np.arange(count), self._reward_column + np.arange(count), -1.0),
         ]
+        for k, unit in enumerate(self._units):
+            parts.append((rewards + 1 + k, every, weight * network.charges[:, k] / unit))
         program = highspy.HighsLp()
-        program.num_col_, program.num_row_ = len(edges) + 2, len(nodes) + 2
+        program.num_col_, program.num_row_ = len(edges) + count, len(nodes) + count
         cost, lower = np.zeros((2, program.num_col_))
         cost[self._reward_column], lower[self._reward_column] = -1.0, -np.inf
+        lower[self._reward_column + 2 :] = -np.inf  # costs may be negative
         program.col_cost_, program.col_lower_ = cost, lower
         program.col_upper_ = np.full(program.num_col_, np.inf)
         level = np.zeros(program.num_row_)
@@ -434,17 +487,17 @@ class FlowProgram:
 
         False if it is there already, or overflows.
         """
-        (risk, reward, limit), scale = cut, self._scale(cut)
-        if cut in self.cuts or not math.isfinite(limit * scale):
+        scale = self._scale(cut)
+        if cut in self.cuts or not math.isfinite(cut.c * scale):
             return False
-        columns = np.array([self._risk_column, self._reward_column])
-        values = np.array([risk * self._risk_unit, -reward * self.reward_unit])
-        self._add_row(limit * scale, columns, values * scale)
+        columns = self._reward_column + np.array([1 + cut.charge, 0])
+        values = np.array([cut.a * self._units[cut.charge], -cut.b * self.reward_unit])
+        self._add_row(cut.c * scale, columns, values * scale)
         self.cuts.append(cut)
         return True
 
     def _scale(self, cut: Cut) -> float:
-        largest = max(cut[0] * self._risk_unit, cut[1] * self.reward_unit)
+        largest = max(cut.a * self._units[cut.charge], cut.b * self.reward_unit)
         return 1 / largest if largest < math.inf else math.nan
 
     def _add_row(self, limit: float, columns: NDArray[Any], values: Floats) -> None:
@@ -528,13 +581,14 @@ class FlowProgram:
         return self._values[: self._reward_column] * self._most[self.network.owner]
 
     @property
-    def weights(self) -> tuple[float, float]:
-        """The weights of reward and risk at which a randomised solution is the best of all."""
+    def weights(self) -> list[float]:
+        """The weights of reward and charges at which a randomised solution is the best of all."""
         prices = np.asarray(self._highs.getSolution().row_dual)[self._first_cut :]
         scales = [self.reward_unit * self._scale(cut) for cut in self.cuts]
         prices = np.maximum(0.0, -prices) * scales
-        risk, reward, _ = (float(prices @ part) for part in np.transpose(self.cuts))
-        return 1.0 + reward, risk
+        charges, rewards, _, numbers = np.transpose(self.cuts)
+        each = [float(prices @ (charges * (numbers == k))) for k in range(len(self._units))]
+        return [1.0 + float(prices @ rewards), *each]
 
     @property
     def choice(self) -> EdgeChoice | None:
@@ -575,8 +629,9 @@ NEGLIGIBLE_WEIGHT: Final = 1e-9  # a smaller fraction of a flow is taken for a r
 class LinearProgram(Solver):
     """Find the best randomised policy by linear programming.
 
-    The answer draws one of two deterministic policies at the start, or is a deterministic policy
-    where that is best. Its upper bound holds for every policy, randomised or not.
+    The answer draws one of two deterministic policies at the start, of more under several
+    constraints, or is a deterministic policy where that is best. Its upper bound holds for every
+    policy, randomised or not. A cap on the risk ahead (`RiskAhead`) is refused.
 
     Parameters
     ----------
@@ -589,6 +644,8 @@ class LinearProgram(Solver):
     limits: ClassVar[Sequence[str]] = EXACT
     covers: ClassVar[Coverage] = Coverage.EVERY
     options: ClassVar[Sequence[Option]] = (ON,)
+    several: ClassVar[bool] = True
+    sums_only: ClassVar[bool] = True
 
     on: Literal["graph", "tree"] = "graph"
 
@@ -603,16 +660,27 @@ class LinearProgram(Solver):
         run = ExactSearch(problem, reader, monitor, self, options.graph)
         monitor.start_clock()
         if run.unroll():
-            dual = run.open_dual()
-            if len(run.levels):
-                _solve(run, dual, self.on)
-            run.offer_mix(run.find_dual(dual).best)
+            (_search_several if problem.constraints else _search)(run, self.on)
         return _allow_for_tolerance(run, run.find("a gap remains because of HiGHS's tolerances"))
+
+
+def _search(run: ExactSearch, on: str) -> None:
+    """Find the best mixture within one risk bound."""
+    dual = run.open_dual()
+    if len(run.levels):
+        _solve(run, dual, on)
+    run.offer_mix(run.find_dual(dual).best)
+
+
+def _search_several(run: ExactSearch, on: str) -> None:
+    """Find the best mixture within several limits."""
+    find_prices(run, partial(_solve_several, run, on))
+    offer_mixture(run)
 
 
 def _allow_for_tolerance(run: ExactSearch, finding: Finding) -> Finding:
     """Call a gap closed that is worth no more than the tolerance of the risk bound."""
-    if finding.status is not Status.DONE or run.mix is None:
+    if finding.status is not Status.DONE or run.mix is None or run.problem.constraints:
         return finding
     safe, risky = run.mix.members or (run.mix, run.mix)
     earned, risked = risky.reward - safe.reward, risky.risk - safe.risk
@@ -636,17 +704,36 @@ def _solve(run: ExactSearch, dual: Dual, on: str) -> None:
     network = open_network(run, on)
     if network is None:
         return
-    sizes = (abs(most), min(1.0, run.bound(most)))
-    with FlowProgram(run, network, *sizes, TOLERANCE_OF_ROWS) as program:
+    with FlowProgram(run, network, abs(most), find_sizes(run, most), TOLERANCE_OF_ROWS) as program:
         reward = most
         while not run.closed and len(program.cuts) < MOST_CUTS and run.may_go_on():
             added = [program.add_cut(cut) for cut in cut_at(run.bound, min(reward, most), most)]
             if not any(added) or program.solve() != "optimal":
                 break
-            reward, weights = program.reward, program.weights
-            dual.look(weights, _peel(program, run.sweeps.choose(*weights)))
+            reward, (first, second) = program.reward, program.weights
+            dual.look((first, second), _peel(program, run.sweeps.choose(first, second)))
             run.offer_mix(dual.best)
             run.upper = dual.upper_bound
+
+
+def _solve_several(run: ExactSearch, on: str) -> None:
+    """Add the policies of programs with more and more cuts to those known for several limits."""
+    most, several = run.most, run.several
+    if any(bound(most) == -math.inf for bound in run.bounds):
+        return
+    network = open_network(run, on)
+    if network is None:
+        return
+    with FlowProgram(run, network, abs(most), find_sizes(run, most), TOLERANCE_OF_ROWS) as program:
+        reward = most
+        while not run.closed and len(program.cuts) < MOST_CUTS and run.may_go_on():
+            added = [program.add_cut(cut) for cut in cut_all(run, min(reward, most), most)]
+            if not any(added) or program.solve() != "optimal":
+                break
+            reward, weights = program.reward, np.array(program.weights)
+            several.look(weights)
+            for point in _peel(program, several.choose(weights)):
+                several.keep(point, weights)
 
 
 def _peel(program: FlowProgram, otherwise: EdgeChoice) -> list[PolicyPoint]:

@@ -65,6 +65,12 @@ class Straight(RiskBound):
         least = low if is_infinite(low) else round_down(self.exact(low))
         return least, high if is_infinite(high) else round_up(self.exact(high))
 
+    def piece(self, reward: float) -> tuple[float, float, float]:
+        """Return the start, end and slope of the straight piece that a reward lies on."""
+        place = self._find(reward)
+        starts = [-math.inf, *(start for start, _, _ in self._pieces[1:]), math.inf]
+        return starts[place], starts[place + 1], float(self._pieces[place][2])
+
     def tangent(self, reward: float) -> Tangent:
         """Return the tangent at an expected reward; at a corner, the one to the right."""
         return Tangent(reward, self(reward), float(self._pieces[self._find(reward)][2]))

@@ -2,7 +2,8 @@
 
 `certify` follows a policy through the model (`walk`) and sums reward and risk with error bounds
 (`sums`). `margin` computes by how much the model's risks may be wrong, and `verify` has Storm
-recompute the numbers. No code of a search is used here.
+recompute the numbers. `confidence` has the limits that episodes in a simulator give. No code of a
+search is used here.
 May import: the root, runtime, model, bounds, policy.
 """
 

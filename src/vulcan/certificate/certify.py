@@ -54,6 +54,7 @@ from vulcan.certificate.sums import (
 from vulcan.certificate.walk import Chain, Watch, find_claims, follow_policy
 from vulcan.constraints import Cost, RiskAhead, describe_unknown
 from vulcan.errors import BoundError
+from vulcan.model.keys import require_honest_keys
 from vulcan.model.reader import StrictReader
 from vulcan.numerics import ANY, TOLERANCE, Number, is_infinite, to_float
 from vulcan.parameters import knows_parameters
@@ -273,6 +274,7 @@ def certify(
     require_problem(problem)
     require_policy(policy)
     reader = StrictReader(problem.model)
+    require_honest_keys(reader)
     claims = find_claims(policy, reader)
     with pause_collection():
         leave = None if claims is None else claims.enter
@@ -281,7 +283,7 @@ def certify(
     planned = chain  # what is charged beyond the frontier is not known
     if claims is not None:
         chain = claims.close(chain)
-    start = _to_exact_weights(policy.weights) if len(chain) else []
+    start = chain.start(_to_exact_weights(policy.weights)) if len(chain) else []
     bound = problem.risk_bound
     (reward, risk, frontier), allowed, verdict, refined = _add_up(chain, start, bound, exact)
     for limit in (bound, *(constraint.bound for constraint in problem.constraints)):

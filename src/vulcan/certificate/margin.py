@@ -54,6 +54,8 @@ LARGEST: Final = 1e300  # the largest factor that is tried
 PRECISION: Final = 1e-7  # relative precision of the margin
 FEWEST_ROUNDS, MOST_ROUNDS = 12, 60  # rounds of tests: fewer for larger policies
 FEWEST_INTERVALS, MOST_INTERVALS = 4, 12  # intervals tested at once: fewer for larger policies
+NEAR: Final = 128  # intervals are divided at this part of their width from the estimated margin
+ACCEPTED: Final = 0.999 * TOLERANCE  # largest negative slack that is accepted
 WORK: Final = 500_000  # limit of places times rounds, and of places times intervals
 
 
@@ -74,7 +76,7 @@ def find_margin(
     if passes:
         # Beyond this every risky action fails surely, and nothing changes any more.
         most = min(LARGEST, (1 + PRECISION) / smallest)
-        begin, ends = 1.0, [*(factor for factor in FACTORS if factor < most), most]
+        begin, ends = 1.0, [1.0, *(factor for factor in FACTORS if factor < most), most]
     else:
         begin, ends = 0.0, [0.0, 1 - PRECISION]
     found = _prove(scaled, begin, ends)
@@ -96,26 +98,37 @@ def _prove(scaled: _Scaled, proved: float, ends: Sequence[float]) -> float:
 
     An interval that can't be proved is divided: it may be too wide, or the bound breaks within.
     """
-    waiting = list(reversed(ends))
+    waiting, left = list(reversed(ends)), math.nan  # the slack of the last interval proved
     for _ in range(scaled.rounds):
         factors = waiting[: -scaled.intervals - 1 : -1]
         try:
-            for holds in scaled.test([proved, *factors[:-1]], factors):
-                if not holds:
+            for slack in scaled.test([proved, *factors[:-1]], factors):
+                if not slack >= -ACCEPTED:
                     break
-                proved = waiting.pop()
+                proved, left = waiting.pop(), slack
             else:
                 if not waiting:
                     break
                 continue
         except TimeUp:  # keep what is proved so far
             break
-        end = waiting[-1]
-        if end - proved <= PRECISION * end:
+        if waiting[-1] - proved <= PRECISION * waiting[-1]:
             break
-        divide = np.geomspace if end > 4 * proved > 0 else np.linspace
-        waiting += divide(proved, end, scaled.intervals + 1)[-2:0:-1].tolist()
+        points = _divide(proved, waiting[-1], left / (left - slack), scaled.intervals)
+        waiting += sorted(points, reverse=True)
     return proved
+
+
+def _divide(begin: float, end: float, share: float, intervals: int) -> set[float]:
+    """Return the ends of smaller intervals, two of them close to where the slack seems to be 0.
+
+    That is after a share of the interval, if the slack falls along a line; nan if that is unknown.
+    """
+    divide = np.geomspace if end > 4 * begin > 0 else np.linspace
+    points = divide(begin, end, intervals + 1 if math.isnan(share) else intervals - 1).tolist()
+    near = max((end - begin) / NEAR, PRECISION * end / 4)
+    middle = begin + share * (end - begin)
+    return {point for point in (*points, middle - near, middle + near) if begin < point < end}
 
 
 class _Scaled:
@@ -154,8 +167,8 @@ class _Scaled:
         largest = float(np.abs(chain.reward).max(initial=0.0))
         self._lost = lost, lost * (1 + 2 * len(chain.sizes) * largest)
 
-    def test(self, lows: Sequence[float], highs: Sequence[float]) -> Iterator[bool]:
-        """Yield whether the bound is proved to hold in each interval from `lows` to `highs`."""
+    def test(self, lows: Sequence[float], highs: Sequence[float]) -> Iterator[float]:
+        """Yield the least slack in each interval from `lows` to `highs`, or less."""
         factors = np.append(
             np.array(lows) * (1 - self._widened), np.array(highs) * (1 + self._widened)
         )
@@ -172,7 +185,7 @@ class _Scaled:
         off = self._share * size + self._lost[1]
         for k in range(len(highs)):
             risked = float(risk[k]) * (1 + self._share) + self._lost[0]
-            yield self._allows(risked, float(low[k] - off[k]), float(high[k] + off[k]))
+            yield self._find_slack(risked, float(low[k] - off[k]), float(high[k] + off[k]))
 
     def _add_up(self, span: slice, reach: Floats, factors: Floats) -> list[Any]:
         """Return the contributions of some places.
@@ -195,9 +208,9 @@ class _Scaled:
         high = np.where(most >= 0, likely, unlikely) * most
         return [add_by_halves(terms) for terms in (risk, size, low, high)]
 
-    def _allows(self, risk: float, low: float, high: float) -> bool:
-        """Return whether a risk is acceptable for all rewards between two."""
-        if not self._bound.enclose(low, low)[0] - risk >= -0.999 * TOLERANCE:
-            return False
-        self.used = min(low, self.used[0]), max(high, self.used[1])
-        return True
+    def _find_slack(self, risk: float, low: float, high: float) -> float:
+        """Return what is left of the allowed risk, for all rewards between two."""
+        slack = float(self._bound.enclose(low, low)[0]) - risk
+        if slack >= -ACCEPTED:
+            self.used = min(low, self.used[0]), max(high, self.used[1])
+        return slack

@@ -33,7 +33,7 @@ from vulcan.certificate.walk import Chain, follow_policy
 from vulcan.constraints import Cost, RiskAhead
 from vulcan.errors import OptionError
 from vulcan.model.reader import ModelReader
-from vulcan.numerics import END, FAILED
+from vulcan.numerics import END, FAILED, Number
 from vulcan.policy.policy import AnyPolicy, Policy
 from vulcan.problem import Problem
 from vulcan.runtime.limits import pause_collection
@@ -154,7 +154,7 @@ def verify(problem: Problem, policy: AnyPolicy) -> Verification:
             answer = stormpy.model_checking(chain, formula, environment=environment)
             return [float(answer.get_value(k)) for k in range(1 + len(places))]
 
-        chain = _build_chain(stormpy, places, policy.weights)
+        chain = _build_chain(stormpy, places, places.start(policy.weights))
         found = [check(chain, query)[0] for query in (earns, fails, leaves)]
         limited = []
         for constraint, charges in zip(problem.constraints, places.charges, strict=True):
@@ -167,7 +167,7 @@ def verify(problem: Problem, policy: AnyPolicy) -> Verification:
             columns = (places.source, target, places.probability, charges)
             undiscounted = [1] * len(places.discounts)
             charged = Chain(places.sizes.tolist(), columns, undiscounted)
-            other = _build_chain(stormpy, charged, policy.weights)
+            other = _build_chain(stormpy, charged, places.start(policy.weights))
             limited.append(check(other, earns if is_cost else fails)[0])
     return Verification(
         certificate=certificate,
@@ -179,14 +179,14 @@ def verify(problem: Problem, policy: AnyPolicy) -> Verification:
     )
 
 
-def _build_chain(stormpy: Any, places: Chain, weights: Sequence[float]) -> Any:
+def _build_chain(stormpy: Any, places: Chain, weights: Sequence[Number]) -> Any:
     """Return the Markov chain of a policy: the start, its places, and the sinks."""
     count = 1 + len(places)
     size = count + len(SINKS)
     sinks = np.arange(count, size)
     ended, failed, left = sinks.tolist()
     here, onward = 1 + np.arange(len(places)), places.target >= 0
-    members = np.array(weights if len(places) else [])
+    members = np.array(weights, float)
     parts = [
         (np.zeros(len(members), int), 1 + np.arange(len(members)), members),
         (here, np.full(len(here), failed), places.risk),

@@ -23,7 +23,6 @@ multiplied by the same factor as every immediate risk, with l unchanged.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Final
@@ -32,19 +31,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.constraints import Constraint
+from vulcan.model.belief import BeliefModel
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import ANY, DEFAULT, END, FAILED, UNPLANNED, Number
 from vulcan.parameters import shorten
 from vulcan.policy.policy import AnyPolicy, Policy, describe_mismatch
-from vulcan.policy.walk import Evaluations
+from vulcan.policy.walk import Evaluations, Followed
 from vulcan.runtime.arrays import starts
 from vulcan.runtime.limits import check_time
 
 NEGLIGIBLE: Final = 1e-200  # smaller probabilities count as 0
-BETWEEN_CHECKS: Final = 64  # places between two looks at the clock; the reader looks at it too
 BLOCK: Final = 4_096  # number of places computed at once, where levels are small
 
 Floats = NDArray[np.float64]
+
+NO_NUMBERS: Final = np.zeros(0, np.int64)
 
 Watch = Callable[[float], None]  # called with the share of the levels that is done
 
@@ -63,6 +64,8 @@ class Chain:
     """
 
     quantities: Collection[str] = ()
+    starts: Sequence[tuple[int, Number]] | None = None
+    """The member of each first place and its share of the member's weight, if it has several."""
 
     def __init__(
         self,
@@ -83,6 +86,12 @@ class Chain:
     def __len__(self) -> int:
         """Return the number of places."""
         return int(self.sizes.sum())
+
+    def start(self, weights: Sequence[Number]) -> list[Number]:
+        """Return the probability of each first place, for weights of the members."""
+        if self.starts is None:
+            return list(weights) if len(self) else []
+        return [weights[member] * share for member, share in self.starts]
 
     @cached_property
     def firsts(self) -> NDArray[np.intp]:
@@ -202,49 +211,78 @@ def follow_policy(
 ) -> tuple[Chain, int]:
     """Return the chain of a policy, and the number of (state, action) pairs evaluated.
 
-    The first level has one place for each member.
+    The first level has one place for each member; with hidden states, one for each of these.
     """
+    if isinstance(reader.model, BeliefModel):
+        from vulcan.certificate.hidden import follow_hidden
+
+        return follow_hidden(policy, reader, watch, leave, constraints)
     evaluated = Evaluations(policy, reader, constraints)
-    members = evaluated.members
-    # A place is the number of a member, a node of it, and the number of a state.
-    places = [(number, 0, 0) for number, member in enumerate(members) if member.action]
-    rows, targets = array("i"), array("i")
-    sizes: list[int] = []
+    rows, targets, sizes = [NO_NUMBERS], [NO_NUMBERS], list[int]()
+    # The places of a level: for each member its nodes, and the numbers of their states.
+    places: dict[int, tuple[NDArray[Any], NDArray[Any]]] = {
+        number: (np.zeros(1, np.intp), np.zeros(1, np.int64))
+        for number, member in enumerate(policy.members)
+        if len(member)
+    }
+    after = 0
     for level in range(reader.levels):
         if not places:
             break
-        following: dict[tuple[int, int, int], int] = {}
-        after = len(rows) + len(places)
-        last = level + 1 == reader.levels
-        for member_number, node, state in places:
-            if not len(rows) % BETWEEN_CHECKS:
-                check_time()
-            member = members[member_number]
-            row, arrivals = evaluated.find(state, member, node, level)
-            rows.append(row)
-            children = member.child[member.find(node)]
-            for position, (child, arrival) in enumerate(zip(children, arrivals, strict=True)):
-                if child >= 0:
-                    if last:
-                        evaluated.check.require_step(evaluated.states[arrival], level + 1)
-                    place = (member_number, child, arrival)
-                    targets.append(following.setdefault(place, after + len(following)))
-                else:
-                    targets.append(child)
-                    if child == END and not last:
-                        evaluated.require_end(arrival, level + 1)
-                    if child == UNPLANNED and leave is not None:
-                        leave(node, position, evaluated.states[arrival], level + 1)
-        sizes.append(len(places))
-        places = list(following)
+        sizes.append(sum(len(nodes) for nodes, _ in places.values()))
+        after += sizes[-1]
+        following, number = dict[int, tuple[NDArray[Any], NDArray[Any]]](), after
+        for member, (nodes, states) in places.items():
+            check_time()
+            followed = evaluated.follow(member, nodes, states, level)
+            onward = followed.child >= 0
+            child, state = followed.child[onward], followed.state[onward]
+            keys = child * np.int64(len(evaluated.states)) + state
+            order, group = _number_in_order(keys)
+            target = followed.child.astype(np.int64)
+            target[onward] = number + group
+            rows.append(followed.rows)
+            targets.append(target)
+            number += len(order)
+            if len(order):
+                following[member] = child[order], state[order]
+            if leave is not None:
+                _leave(policy.members[member], nodes, followed, evaluated.states, level, leave)
+        places = following
         evaluated.release()
         watch((level + 1) / reader.levels)
     discounts = map(reader.discount_after, range(len(sizes)))
-    transitions = evaluated.list_transitions(rows, targets)
-    charges = evaluated.list_charges(rows)
+    flat = np.concatenate(rows)
+    transitions = evaluated.list_transitions(flat, np.concatenate(targets))
+    charges = evaluated.list_charges(flat)
     chain = Chain(sizes, transitions, discounts, charges=charges)
     chain.quantities = evaluated.quantities
     return chain, evaluated.count
+
+
+def _number_in_order(keys: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the first place of each different key, and for each key its number among them."""
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), np.intp)
+    rank[order] = np.arange(len(order))
+    return first[order], rank[inverse]
+
+
+def _leave(
+    member: Policy,
+    nodes: NDArray[Any],
+    followed: Followed,
+    states: Sequence[Any],
+    level: int,
+    leave: Leave,
+) -> None:
+    """Call `leave` for each unplanned outcome of some nodes."""
+    first = np.searchsorted(followed.source, np.arange(len(nodes)))
+    for row in np.flatnonzero(followed.child == UNPLANNED).tolist():
+        place = int(followed.source[row])
+        position = row - int(first[place])
+        leave(int(nodes[place]), position, states[followed.state[row]], level + 1)
 
 
 def find_claims(policy: AnyPolicy, reader: ModelReader) -> FrontierClaims | None:
@@ -320,7 +358,9 @@ class FrontierClaims:
         sizes = np.trim_zeros(sizes, "b")
         # Beyond the places that earn something, discounts don't matter.
         discounts = [*chain.discounts, 1, 1][: len(sizes)]
-        return Chain(sizes.tolist(), [c[order] for c in columns], discounts, left[order])
+        closed = Chain(sizes.tolist(), [c[order] for c in columns], discounts, left[order])
+        closed.starts = chain.starts
+        return closed
 
 
 def _to_array(numbers: list[Number]) -> NDArray[Any]:

@@ -48,6 +48,9 @@ class ExitCode(IntEnum):
     OWN_BOUND = 4
     """A policy passed only the bound in its own file: this is not YES. As of `vulcan-check`."""
 
+    AT_CONFIDENCE = 5
+    """A policy passed at a confidence, by episodes in a simulator: this is not YES."""
+
     DEFECT = 70
     """A defect in Vulcan: an unexpected exception, or search and certificate disagree.
     Python's own 1 would read as NO; this is EX_SOFTWARE of sysexits.h."""

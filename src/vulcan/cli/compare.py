@@ -15,6 +15,7 @@ from vulcan.runtime.formatting import clip, show_reward
 from vulcan.solvers.base import load_solvers
 
 if TYPE_CHECKING:
+    from vulcan.constraints import Constraint
     from vulcan.planning.compare import Comparison
     from vulcan.planning.frontier import Frontier
 
@@ -100,6 +101,7 @@ def frontier(
     levels: str | None = None,
     scales: str | None = None,
     points: int | None = None,
+    curves: str | None = None,
     solver: str = "automatic",
     plot: Path | None = None,
     as_json: bool = False,
@@ -111,7 +113,8 @@ def frontier(
     The bounds are constant, or multiples of --bound; without --levels or --scales they are placed
     where the difference between the reward found and its upper bound is largest. Limits are those
     of each search. The price of risk is the reward gained per unit of allowed risk. Ctrl-C ends it
-    and shows the points so far.
+    and shows the points so far. Every --constraint holds at all points; with --curves there is a
+    frontier for each value of one.
 
     Examples
     --------
@@ -119,6 +122,7 @@ def frontier(
     vulcan frontier bandit --levels 0,0.005,0.01 --gap 0.001
     vulcan frontier bandit --points 11 --plot frontier.pdf
     vulcan frontier bandit --set horizon=5 --bound "0.002*x" --scales 0.5,1,2
+    vulcan frontier rover.py:Rover --curves "energy <= 8, 10" --plot f.png
     """
     import vulcan
     from vulcan.formats.registry import open_model
@@ -131,20 +135,38 @@ def frontier(
         if bound is None and levels is None:
             bound = own_bound
         where = _choose_range(bound, levels, scales, points)
-        problem = opened.model
-        if bound is not None or limits:
-            problem = vulcan.Problem(opened.model, bound, constraints=limits)
         output.check_output(plot, figure=True)
-        traced = vulcan.trace_frontier(problem, solver=chosen, **read_keywords(search), **where)
-    solved = any(point.safe for point in traced)
+        traced = []
+        for own in _read_curves(curves):
+            problem = opened.model
+            if bound is not None or limits or own:
+                others = [
+                    limit for limit in limits if limit.quantity not in [c.quantity for c in own]
+                ]
+                problem = vulcan.Problem(opened.model, bound, constraints=[*others, *own])
+            keywords = {**read_keywords(search), **where}
+            traced.append(vulcan.trace_frontier(problem, solver=chosen, **keywords))
+            if traced[-1].stopped_by is not None:
+                break
+    solved = any(point.safe for one in traced for point in one)
     output.write_and_show(
-        lambda path: save(plot_frontier(traced), path),
+        lambda path: save(plot_frontier(traced if curves else traced[0]), path),
         plot,
-        lambda: _show_frontier(traced, as_json),
+        lambda: _show_frontiers(traced, curves is not None, as_json),
         as_json=as_json,
         obstacle=None if solved else "there is no policy",
     )
-    raise typer.Exit(find_code(traced.stopped_by, ExitCode.YES if solved else ExitCode.NO))
+    raise typer.Exit(find_code(traced[-1].stopped_by, ExitCode.YES if solved else ExitCode.NO))
+
+
+def _read_curves(given: str | None) -> list[list[Constraint]]:
+    """Return the further constraint of each frontier; one frontier without any by default."""
+    from vulcan.constraints import read_constraint
+
+    if given is None:
+        return [[]]
+    quantity, _, values = given.partition("<=")
+    return [[read_constraint(f"{quantity} <= {value}")] for value in values.split(",")]
 
 
 def _choose_range(
@@ -173,10 +195,16 @@ def _choose_range(
         raise OptionError(f"--{kind} takes {form}; not {given!r}") from None
 
 
-def _show_frontier(traced: Frontier, as_json: bool) -> None:
+def _show_frontiers(traced: list[Frontier], curves: bool, as_json: bool) -> None:
     if as_json:
-        documents.print_document(documents.describe_frontier(traced))
+        described = [documents.describe_frontier(one) for one in traced]
+        documents.print_document({"curves": described} if curves else described[0])
         return
+    for one in traced:
+        _show_frontier(one)
+
+
+def _show_frontier(traced: Frontier) -> None:
     count = sum(point.safe for point in traced)
     verdict, style = ("✓ policies", output.GOOD) if count else ("✗ no policy", output.BAD)
     text = f"for {count} of {len(traced)} risk bounds"
@@ -186,6 +214,7 @@ def _show_frontier(traced: Frontier, as_json: bool) -> None:
     rows = [
         ("model", clip(traced.model)),
         ("bounds", "constant" if traced.bound is None else f"multiples of Δ(x) = {traced.bound}"),
+        *[("constraint", str(constraint)) for constraint in traced.constraints],
         ("solver", clip(traced.solver)),
         ("time", f"{traced.seconds:.3g} s"),
     ]

@@ -21,6 +21,7 @@ from vulcan.numerics import to_float
 
 if TYPE_CHECKING:
     from vulcan.certificate.certify import Certificate
+    from vulcan.certificate.confidence import StatisticalCertificate
     from vulcan.execution.simulation import Simulation
     from vulcan.planning.compare import Comparison, ComparisonRow
     from vulcan.planning.explain import Explanation
@@ -53,6 +54,8 @@ def _describe_value(value: Any) -> Any:
         return value
     if isinstance(value, tuple | list):
         return [_describe_value(part) for part in value]
+    if isinstance(value, dict):
+        return {name: _describe_value(part) for name, part in value.items()}
     if isinstance(value, BaseException):
         return str(value)
     if is_dataclass(value):
@@ -87,11 +90,13 @@ def describe_frontier(frontier: Frontier) -> Document:
     return describe(
         frontier,
         bound=None if frontier.bound is None else str(frontier.bound),
+        omit=("constraints",),  # those of a problem with one risk bound look as they always did
         points=[
             _describe_search(point, "upper_bound", "price", bound=str(point.bound))
             for point in frontier
         ],
         failures=[{"at": at, "error": error} for at, error in frontier.failures.items()],
+        **({"constraints": list(map(str, frontier.constraints))} if frontier.constraints else {}),
     )
 
 
@@ -132,6 +137,14 @@ def describe_certificate(certificate: Certificate | None) -> Document | None:
         }
         sys.set_int_max_str_digits(digits)
     return document
+
+
+def describe_statistical(certificate: StatisticalCertificate | None) -> Document | None:
+    """Return a certificate at a confidence, which says that it is one."""
+    if certificate is None:
+        return None
+    kind = "statistical certificate"
+    return {"kind": kind} | describe(certificate, "verdict", "sentence")
 
 
 def describe_explanation(explanation: Explanation, problem: Problem, most: int) -> Document:

@@ -118,6 +118,11 @@ OPTIONS: Final[dict[str, Any]] = {
         "Largest number of bounds, placed where the frontier bends.",
         show_default="21",
     ),
+    "curves": option(
+        RANGE,
+        "--curves TEXT",
+        'A frontier for each value of a further constraint: "fuel <= 4, 5, 6".',
+    ),
     "solvers": option(
         SEARCH,
         "--solvers NAME,...",
@@ -152,6 +157,20 @@ OPTIONS: Final[dict[str, Any]] = {
         min=1,
     ),
     "simulate": option(SEARCH, "--simulate", "Draw the outcomes from the model."),
+    "solve.simulate": option(
+        SEARCH,
+        "--simulate",
+        "MODEL is only a simulator: gymnasium:NAME or the class of a generative model. Learn "
+        "policies, and certify them on fresh episodes, at a confidence (exit code 5).",
+    ),
+    "solve.episodes": option(
+        SEARCH,
+        "--episodes N",
+        "With --simulate, this many episodes for each certificate.",
+        min=1,
+        show_default="until decided, at most 100,000",
+    ),
+    "confidence": option(SEARCH, "--confidence P", "With --simulate, the confidence."),
     "what_if": option(
         SEARCH,
         "--what-if SECONDS",
@@ -170,7 +189,10 @@ OPTIONS: Final[dict[str, Any]] = {
         show_default="1",
     ),
     "solve.file": option(
-        FILES, "--output -o FILE", f"Write the policy to a file, if it is safe. {REPLACED}"
+        FILES,
+        "--output -o FILE",
+        "Write the policy to a file, if it is safe; with --simulate, the certificate as a page, "
+        f".html. {REPLACED}",
     ),
     "incomplete": option(
         FILES,

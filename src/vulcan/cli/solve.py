@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
@@ -14,6 +14,8 @@ from vulcan.errors import OptionError
 
 if TYPE_CHECKING:
     from vulcan.planning.result import Result
+
+MOST_EPISODES: Final = 100_000  # until decided
 
 
 def solve(
@@ -29,6 +31,9 @@ def solve(
     checkpoint: Path | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    simulate: bool = False,
+    episodes: int | None = None,
+    confidence: float = 0.95,
     *,
     search: Mapping[str, Any],
 ) -> None:
@@ -49,9 +54,18 @@ def solve(
     vulcan solve rover.py:Rover --bound 0.01 --output plan.vulcan --json
     vulcan solve mission.toml --set horizon=5 --time-limit 10
     vulcan solve gymnasium:FrozenLake-v1 --horizon 50 --bound 0.1
+    vulcan solve gymnasium:Blackjack-v1 --horizon 20 --bound 0.15 --simulate
     """
     import vulcan
 
+    if simulate:
+        if bound is None or constraints:
+            raise OptionError("--simulate needs one --bound, and no --constraint")
+        kept = None if checkpoint is None else vulcan.Checkpoint(checkpoint, 60, resume, overwrite)
+        given = {"episodes": episodes, "confidence": confidence, "checkpoint": kept}
+        _learn(model, bound, settings, solver, file, as_json, given, search)
+    if episodes is not None:
+        raise OptionError("--episodes needs --simulate")
     if checkpoint is None and (resume or overwrite):
         name = "--resume" if resume else "--overwrite"
         raise OptionError(f"{name} needs a file: give it with --checkpoint")
@@ -76,6 +90,67 @@ def solve(
         obstacle=None if result.safe or (incomplete and partial) else obstacle,
     )
     raise typer.Exit(find_code(result.stopped_by, ExitCode.YES if result.safe else ExitCode.NO))
+
+
+def _learn(
+    model: str,
+    bound: str,
+    settings: list[str] | None,
+    solver: str,
+    file: Path | None,
+    as_json: bool,
+    given: dict[str, Any],
+    search: Mapping[str, Any],
+) -> None:
+    """Learn policies from a simulator, certify them, and show the last one that is safe."""
+    import vulcan
+    from vulcan.formats.registry import open_simulator
+
+    keywords = read_keywords(search)
+    limits, chosen = keywords["limits"], make_solver(solver, search)
+    if file is not None and file.suffix != ".html":
+        raise OptionError(f"--simulate writes the certificate as a page, .html, not {file}")
+    with options.keep_off_stdout():
+        output.check_output(file)
+        simulator, declared = open_simulator(model, settings or ())
+        if limits.time_limit is not None:
+            declared["time_limit"] = limits.time_limit
+        seed = search.get("seed", 1)
+        learned = vulcan.learn(simulator, bound, seed=seed, solver=chosen, **declared)
+        wanted = {"parallel": keywords["parallel"], "progress": keywords["progress"]}
+        if given["episodes"] is None:
+            given |= {"episodes": MOST_EPISODES, "until": "decided"}
+        found = learned.certify(**given, **wanted) if learned.policies else []
+    certificate = next((one for one in reversed(found) if one.safe), found[0] if found else None)
+    safe = certificate is not None and certificate.safe is True
+    size = f"{len(learned.policies)} policies by {learned.method}, {learned.steps:,} steps"
+    row = ("learned", f"{size}; {len(found)} tested, from safe to daring")
+
+    def show() -> None:
+        tested = list(map(documents.describe_statistical, found))
+        chosen = documents.describe_statistical(certificate)
+        names = {"method": learned.method, "steps": learned.steps}
+        if as_json:
+            document = {"safe_at_confidence": safe, "certificate": chosen, "tested": tested}
+            documents.print_document(document | names)
+        elif certificate is None:
+            output.show_answer("✗ no policy", output.BAD, "none was planned within it", [row])
+        else:
+            colours = {True: output.GOOD, False: output.BAD, None: output.UNSURE}
+            colour = colours[certificate.safe]
+            rows = [*certificate.rows(), row]
+            output.show_answer(certificate.verdict, colour, certificate.sentence, rows)
+
+    output.write_and_show(
+        lambda path: None if certificate is None else certificate.save(path),
+        file,
+        show,
+        as_json=as_json,
+        obstacle="there is no policy" if certificate is None else None,
+    )
+    interrupted = any(one.interrupted for one in found)
+    code = ExitCode.AT_CONFIDENCE if safe else ExitCode.NO
+    raise typer.Exit(ExitCode.INTERRUPTED if interrupted else code)
 
 
 def _show(result: Result, depth: int | None, as_json: bool) -> None:

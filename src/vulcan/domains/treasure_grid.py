@@ -109,6 +109,11 @@ class TreasureGrid:
         """Return the gold that is left, one piece a step."""
         return float(min(state[1].bit_count(), self.horizon - step))
 
+    def subgoals(self, state: State) -> tuple[Cell, list[Cell]]:
+        """Return the cell, and the cells with gold that is left."""
+        cell, left = state
+        return cell, [there for there, bit in self.gold.items() if left & bit]
+
     def page_map(self) -> PageMap:
         return PageMap.from_lines(self.rows)
 

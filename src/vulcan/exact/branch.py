@@ -26,6 +26,7 @@ import heapq
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -73,10 +74,11 @@ FAR: Final = (0.0, *np.geomspace(16, 1e4, 8))
 """The prices, as multiples of the price of the dual bound, at which the best policy changes."""
 
 MOST_VALUES: Final = 20_000_000  # largest number of values, of all pairs for all prices
-MOST_WORK: Final = 2_000_000  # open histories of all branch nodes, and WORK_OF_A_NODE for each
-WORK_OF_A_NODE: Final = 20
+WORK_OF_A_NODE: Final = 20  # and 1 for each of its open histories
 MOST_IDLE_WORK: Final = 1_000_000  # work without a gain that ends the branching
+IDLE_WORK: Final = 30_000, 100  # the same without a time limit: at least, and for each pair
 SMALL_GAIN: Final = 0.01  # smallest decrease of the gap that counts as a gain, relative to it
+MOST_LINES: Final = 4096  # tangents that are kept: limits of branch nodes recur
 ROUNDING: Final = 1e-15  # relative rounding error allowed for a few operations
 
 
@@ -95,12 +97,15 @@ def branch(search: ExactSearch) -> None:
         return
     tree = _BranchTree(search, prices, values)
     gained, gap = 0, search.upper - tree.best_reward
+    idle = MOST_IDLE_WORK
+    if search.monitor.limits.time_limit is None:
+        idle = min(idle, max(IDLE_WORK[0], IDLE_WORK[1] * len(search.levels)))
     while not search.closed and search.may_go_on() and tree.branch():
         search.upper = min(search.upper, tree.upper)
         search.report()
         if search.upper - tree.best_reward < (1 - SMALL_GAIN) * gap:
             gained, gap = tree.work, search.upper - tree.best_reward
-        if tree.work > min(MOST_WORK, gained + MOST_IDLE_WORK):
+        if tree.work > min(2 * idle, gained + idle):
             break
 
 
@@ -141,6 +146,7 @@ class _BranchTree:
         self._seen: dict[tuple[tuple[int, float], ...], list[tuple[float, float]]] = {}
         self.work = 0
         root = (0.0, 0.0, self._rewards[0], self._risks[0], (OpenHistory(1.0, 0, -1, -1),))
+        self._allow = lru_cache(MOST_LINES)(self._find_line)
         self._pending: list[tuple[float, int, BranchNode]] = []
         self._closed_limit = -math.inf  # the largest limit of a node that can't be branched
         self._add(BranchNode(search.upper, *root))
@@ -225,7 +231,7 @@ class _BranchTree:
         """Offer the best acceptable policy among the policies of the prices."""
         bound_test = self._search.bound_test
         # The largest risk allowed to policies that earn no more than the limit.
-        allowed = float(bound_test.bound.enclose(here.limit, here.limit)[1]) + TOLERANCE
+        allowed, _ = self._allow(here.limit)
         within = (1 - bound_test.risk_share) * here.risks <= allowed
         places = np.flatnonzero(within & (here.rewards > self.best_reward))
         for place in sorted(places.tolist(), key=lambda place: -here.rewards[place]):
@@ -256,16 +262,21 @@ class _BranchTree:
         The risk bound lies below its tangent in `most`. Where the slope is so steep that less
         reward only enlarges the excess, no policy is acceptable: inf.
         """
-        bound = self._search.bound
-        tangent = bound.tangent(most)
-        allowed = max(tangent.value, float(bound.enclose(most, most)[1])) + TOLERANCE
+        allowed, slope = self._allow(most)
         values = rewards - self._prices * risks + (1 + depth) * self._margins
         costs = self._prices * allowed
         excess = most - values - costs - ROUNDING * (abs(most) + np.abs(values) + np.abs(costs))
-        steepness = 1 - (1 - ROUNDING) * self._prices * tangent.least_slope
+        steepness = 1 - (1 - ROUNDING) * self._prices * slope
         far = np.where(excess > 0, math.inf, -math.inf)
         np.divide((1 - ROUNDING) * excess, steepness, out=far, where=steepness > 0)
         return far
+
+    def _find_line(self, reward: float) -> tuple[float, float]:
+        """Return the largest risk allowed for a reward, and the least slope of a tangent there."""
+        bound = self._search.bound
+        tangent = bound.tangent(reward)
+        allowed = max(tangent.value, float(bound.enclose(reward, reward)[1]))
+        return allowed + TOLERANCE, tangent.least_slope
 
     def _limit(self, most: float, rewards: Vector, risks: Vector, depth: int) -> float:
         """Return a reward, at most `most`, that no acceptable policy of a node exceeds."""

@@ -17,12 +17,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vulcan.exact.acceptance import ACCEPTED
 from vulcan.exact.search import ExactSearch
 from vulcan.exact.sweeps import PolicyPoint, make_smallest_levels
 from vulcan.graph.levels import Decisions, Layers, collect_decisions, count_bytes, write_layers
@@ -30,17 +32,17 @@ from vulcan.kernels import codes
 from vulcan.numerics import END, NONE
 from vulcan.solvers.finding import is_closed
 
-CHUNK: Final = 1 << 22
-"""Pairs of points between two checks of the clock; some hundredths of a second."""
+CHUNK: Final = 1 << 20
+"""Pairs of points between two checks of the clock; about a hundredth of a second."""
 
 
 class FrontArrays:
     """The fronts of all nodes of a layered graph."""
 
-    def __init__(self, layers: Layers) -> None:
+    def __init__(self, layers: Layers, cap: float = math.inf) -> None:
         from vulcan.kernels import exact_front
 
-        self._layers = layers
+        self._layers, self._cap = layers, cap
         self._least_reach = np.zeros(len(layers.nodes))  # smallest probability of a history
         width = int(layers.edges["target_count"].max(initial=1))
         most = exact_front.FIRST_CANDIDATES
@@ -94,7 +96,7 @@ class FrontArrays:
         find_least_reach(self._layers, values, price, slack, self._least_reach)
         control = self._memory.control
         control[:] = 0
-        control["price"], control["slack"] = price, slack
+        control["price"], control["slack"], control["cap"] = price, slack, self._cap
         control["thinness"] = 1e-14 * size  # rewards differ by the order of sums
         control["most_points"], control["rare_points"] = most_points, rare_points or most_points
         control["work_limit"] = CHUNK
@@ -180,6 +182,12 @@ class DualGap:
         self._search, self.price, self.size = search, search.dual.multiplier, search.size
         self.rewards, self.risks = search.sweeps.follow(1.0, self.price)
         self.values = self.rewards - self.price * self.risks
+        # Where the policy of least risk is in doubt, no limit is below its reward.
+        self._least = search.dual.least_reward
+
+    def charge(self, charges: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what charges cost at these prices, those of a row in a row."""
+        return self.price * charges[:, 0]
 
     def limit(self, slack: float) -> float:
         """Return an upper bound on acceptable policies with a dual gap above a slack."""
@@ -194,9 +202,7 @@ class DualGap:
         best = self._search.best
         if best is None:
             return math.inf
-        # Where the policy of least risk is in doubt, no limit is below its reward.
-        least = self._search.dual.least_reward
-        goal = max(self._search.bound_test.raise_reward(best.reward), least)
+        goal = max(self._search.bound_test.raise_reward(best.reward), self._least)
         low, high = 0.0, self.size * SMALL_SHARE or SMALL_SHARE
         while high < math.inf and self.limit(high) > goal:
             low, high = high, 2 * high
@@ -204,6 +210,38 @@ class DualGap:
             middle = (low + high) / 2
             low, high = (low, middle) if self.limit(middle) <= goal else (middle, high)
         return high
+
+
+class SeveralGap(DualGap):
+    """Dual gaps of policies at the prices of several constraints."""
+
+    def __init__(self, search: ExactSearch) -> None:
+        several = search.several
+        weight = float(several.weights[0])
+        # Without a weight of reward there is no price for the best policies.
+        weights = several.weights / weight if weight > 0 else np.eye(len(several.weights))[0]
+        self._search, self._weights = search, weights
+        self.size, self._least = search.size, -math.inf
+        self.price = float(weights[1])  # of failure
+        values = several.evaluate(weights)
+        self.values, self.rewards, self.risks = np.ascontiguousarray(values.T[:3])
+
+    def charge(self, charges: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(charges @ self._weights[1:])
+
+    def limit(self, slack: float) -> float:
+        several, best = self._search.several, float(self.values[0])
+        if slack == math.inf:
+            return -math.inf
+        # The value of every policy is rounded, and so are the dual gaps of its parts.
+        rounding = 8 * several.find_error(self._weights, best)
+        value = best - (1 - ROUNDING) * slack + rounding
+        return min(self._search.upper, several.bound_by(self._weights, value))
+
+
+def open_gap(search: ExactSearch) -> DualGap:
+    """Return the dual gaps of a search."""
+    return SeveralGap(search) if search.problem.constraints else DualGap(search)
 
 
 FIRST_SHARE: Final = 1 / 256
@@ -217,15 +255,19 @@ GROWTH: Final = 4  # the factor of slack, or of points, between two rounds
 def advance_fronts(search: ExactSearch, most_combined: int | None = None) -> None:
     """Compute fronts of growing slack until the gap is closed or a limit is reached.
 
-    At most `most_combined` pairs of points are combined.
+    At most `most_combined` pairs of points are combined. They know a cap on the risk ahead, but no
+    other constraint beside the risk bound.
     """
     if not len(search.levels) or search.closed or search.upper == -math.inf:
+        return
+    if len(search.bounds) > 1:
         return
     with search.monitor.clock_stopped():
         load_kernels()
     if not search.may_go_on(ROOM_FOR_FRONTS * count_bytes(search.levels)):
         return
-    dual_gap, fronts = DualGap(search), FrontArrays(search.layers)
+    cap = search.several.cap + ACCEPTED if search.problem.constraints else math.inf
+    dual_gap, fronts = open_gap(search), FrontArrays(search.layers, cap)
     enough, points = dual_gap.find_enough(), FIRST_POINTS
     slack = SMALL_SHARE * dual_gap.size if enough == math.inf else FIRST_SHARE * enough
     pairs_left = math.inf if most_combined is None else most_combined + CHUNK
@@ -277,7 +319,7 @@ def bound_by_fronts(
     for point in reversed(fronts.points(0)):
         reward = min(float(point["reward"]) + fronts.error, search.upper)
         search.rewards.append(reward)
-        if not search.bound_test.refuses(PolicyPoint(reward, float(point["risk"]))):
+        if not search.refuses(_make_point(reward, float(point["risk"]))):
             return upper_of_dropped, search.bound_test.raise_reward(reward)
     return upper_of_dropped, -math.inf
 
@@ -286,11 +328,16 @@ def _offer_best(search: ExactSearch, fronts: FrontArrays) -> None:
     """Offer the acceptable point of the root's front with the largest reward to the search."""
     points = fronts.points(0)
     for place in range(len(points) - 1, -1, -1):
-        point = PolicyPoint(float(points[place]["reward"]), float(points[place]["risk"]))
+        point = _make_point(float(points[place]["reward"]), float(points[place]["risk"]))
         if search.best is not None and point.reward <= search.best.reward:
             return
-        if search.bound_test.refuses(point):
+        if search.refuses(point):
             continue
         # At once: another computation writes over these fronts.
-        if search.offer(PolicyPoint.made(point.reward, point.risk, fronts.decide(place))):
+        if search.offer(replace(point, decide=partial(Decisions, *fronts.decide(place)))):
             return
+
+
+def _make_point(reward: float, risk: float) -> PolicyPoint:
+    """Return a point of the root, which keeps a cap as all points do."""
+    return PolicyPoint(reward, risk, charges=(risk,))

@@ -12,8 +12,10 @@ enclosure (the best acceptable policy so far, and an upper bound), and the limit
 |---|---|---|
 | `find_dual` | upper bound for all policies, best randomised policy, price of failure | dual |
 | `improve` | deterministic policies near that price, by fronts of a few points | thin_fronts |
+| `advance_few_fronts` | both, on small problems, by the fronts of a moment | fronts |
 | `branch` | a lower upper bound for deterministic policies, by the first decisions | branch |
 | `advance_fronts` | both, by exact fronts; a proof if there is time for it | fronts |
+|  | the same for several constraints, if all but one are caps on the risk ahead | fronts |
 | `find_prices` | for several constraints: dual bound, best mixture, prices | several |
 | `round_mixture` | for several constraints: a policy close to the mixture | rounding |
 | `join_fronts` | for several constraints: deterministic policies, proofs on small ones | several |
@@ -52,7 +54,10 @@ from vulcan.solvers.finding import Finding
 Step = Callable[[ExactSearch], object]
 Steps = tuple[Step, ...]
 
-SMALL_FRONTS: Final = 20_000_000  # pairs of points that `AUTOMATIC` combines without a time limit
+FEW_FRONTS: Final = 1_000_000  # pairs of points that are combined before branching
+# Pairs of points that `AUTOMATIC` combines without a time limit: in all, and for each pair.
+SMALL_FRONTS: Final = 20_000_000, 4_000
+CAPPED_FRONTS: Final = 500_000_000  # the same under a cap on the risk ahead, in all
 
 
 def narrow(search: ExactSearch, steps: Steps) -> None:
@@ -73,18 +78,26 @@ def randomise(search: ExactSearch) -> None:
     search.offer_mix(search.dual.best)
 
 
+def advance_few_fronts(search: ExactSearch) -> None:
+    """Combine `FEW_FRONTS` pairs at most: on small problems fronts are done before branching."""
+    advance_fronts(search, most_combined=FEW_FRONTS)
+
+
 def advance_limited_fronts(search: ExactSearch) -> None:
-    """Compute fronts until the time limit; without one, combine `SMALL_FRONTS` pairs at most."""
+    """Compute fronts until the time limit; without one, combine a limited number of points."""
     limited = search.monitor.limits.time_limit is not None
-    advance_fronts(search, most_combined=None if limited else SMALL_FRONTS)
+    most = min(SMALL_FRONTS[0], max(FEW_FRONTS, SMALL_FRONTS[1] * len(search.levels)))
+    if search.problem.constraints:
+        most = CAPPED_FRONTS
+    advance_fronts(search, most_combined=None if limited else most)
 
 
 find_dual: Final = ExactSearch.find_dual
 RANDOMISED: Final[Steps] = (find_dual, randomise)
 LAGRANGIAN: Final[Steps] = (find_dual, improve)
-PARETO: Final[Steps] = (find_dual, improve, branch, advance_fronts)
-AUTOMATIC: Final[Steps] = (find_dual, improve, branch, advance_limited_fronts)
-SEVERAL: Final[Steps] = (find_prices, round_mixture, join_fronts)
+PARETO: Final[Steps] = (find_dual, improve, advance_few_fronts, branch, advance_fronts)
+AUTOMATIC: Final[Steps] = (find_dual, improve, advance_few_fronts, branch, advance_limited_fronts)
+SEVERAL: Final[Steps] = (find_prices, round_mixture, advance_limited_fronts, join_fronts)
 SEVERAL_NEAR: Final[Steps] = (find_prices, round_mixture, partial(join_fronts, proves=False))
 SEVERAL_RANDOMISED: Final[Steps] = (find_prices, offer_mixture)
 

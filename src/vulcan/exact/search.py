@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.bounds.base import RewardLine
+from vulcan.bounds.base import RewardLine, RiskBound
 from vulcan.certificate.certify import Certificate, certify
 from vulcan.exact.acceptance import BoundTest
 from vulcan.exact.dual import Dual, find_multiple
@@ -29,6 +29,7 @@ from vulcan.exact.sweeps import PolicyPoint, Sweeps, load_kernels
 from vulcan.exact.thin_fronts import MANY_PAIRS
 from vulcan.graph.levels import Layers, Levels, build_levels, write_layers
 from vulcan.graph.states import StateGraph, open_graph
+from vulcan.model.keys import advise_to_merge
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import EXACT_GAP
 from vulcan.policy.policy import AnyPolicy, Policy, RandomisedPolicy
@@ -104,6 +105,7 @@ class ExactSearch:
         self.trials: list[Trial] = []  # one for each dynamic program
         self.in_doubt = False  # whether rounding left it open if some policy is acceptable
         self._pairs = self._decisions = 0
+        self._advice = ""
         self._worths: list[Worth] = []
         self._decided: list[tuple[PolicyPoint, Certificate]] = []
         memory = monitor.limits.memory
@@ -113,13 +115,14 @@ class ExactSearch:
         self,
         *,
         while_it_pays: bool = False,
+        share: float = 1.0,
         most_pairs: float = math.inf,
         most_new: float = math.inf,
     ) -> bool:
         """Build the levels; False if a limit or Ctrl-C came first.
 
-        `while_it_pays` also stops where sampling is better; for the other limits see
-        `build_levels`.
+        `while_it_pays` also stops where sampling is better, and where states merge after this
+        `share` of the usual work; for the other limits see `build_levels`.
         """
 
         def may_go_on(pairs: int, memory: int) -> bool:
@@ -127,7 +130,7 @@ class ExactSearch:
             self.report()
             # Later steps and the policy need memory as well.
             enough = (self.graph.memory + memory) / SHARE_OF_UNROLLING - self.graph.memory
-            return (not while_it_pays or self.pays_to_unroll()) and self.may_go_on(int(enough))
+            return (not while_it_pays or self.pays_to_unroll(share)) and self.may_go_on(int(enough))
 
         levels = build_levels(
             self.graph, may_go_on=may_go_on, most_pairs=most_pairs, most_new=most_new
@@ -136,23 +139,31 @@ class ExactSearch:
             self.use(levels)
         return levels is not None
 
-    def pays_to_unroll(self) -> bool:
+    def pays_to_unroll(self, part: float = 1.0) -> bool:
         """Return whether to continue unrolling.
 
-        Without a time limit the answer depends on counts alone, so that the same problem is always
-        treated in the same way.
+        Where states merge, `part` of the usual work is allowed. Without a time limit the answer
+        depends on counts alone, so that the same problem is always treated in the same way.
         """
         limit, evaluations = self.monitor.limits.time_limit, self.graph.evaluations
         merges = not self.finds_histories
         if limit is not None:
-            share = SHARE_OF_TIME if merges else SHARE_OF_HISTORIES
+            share = part * SHARE_OF_TIME if merges else SHARE_OF_HISTORIES
             if not merges and evaluations <= FIRST_EVALUATIONS:
                 share = SHARE_UNTIL_KNOWN
             if self.monitor.seconds + (self.reserve if merges else 0.0) > share * limit:
                 return False
         if evaluations <= (FEW_EVALUATIONS if merges else min(FEW_EVALUATIONS, FEW_HISTORIES)):
             return True
-        return merges and (limit is not None or evaluations <= MOST_EVALUATIONS)
+        return merges and (limit is not None or evaluations <= part * MOST_EVALUATIONS)
+
+    def fits(self, states: float) -> bool:
+        """Return whether this many states can probably be unrolled within the limits."""
+        graph, limit = self.graph, self.monitor.limits.time_limit
+        evaluations = states * graph.evaluations / max(1, len(graph.expanded))
+        each = graph.evaluation_seconds / max(1, graph.evaluations)
+        in_time = limit is None or evaluations * each < 0.5 * SHARE_OF_TIME * limit
+        return evaluations <= MOST_EVALUATIONS and in_time
 
     @property
     def finds_histories(self) -> bool:
@@ -170,7 +181,24 @@ class ExactSearch:
 
     def forget_graph(self) -> None:
         """Begin again with an empty state graph."""
+        self._advice = self.advise()
         self.graph = open_graph(self.reader, constraints=self.problem.constraints)
+
+    def advise(self) -> str:
+        """Return what merging histories would win, by the first states of the graph."""
+        graph, some = self.graph, self.graph.expanded[:MANY_EVALUATIONS]
+        if self._advice or self.reader.has_keys or not some:
+            return self._advice
+        answers = set()
+        for first, count in graph.states.array[some].tolist():
+            actions = graph.actions.array[first : first + max(0, count)]
+            begin = int(actions["first_outcome"][0]) if len(actions) else 0
+            outcomes = graph.outcomes.array[begin : begin + int(actions["outcome_count"].sum())]
+            numbers = (actions["number"], actions["safe_count"], outcomes["probability"])
+            parts = [np.ascontiguousarray(x).tobytes() for x in (*numbers, outcomes["reward"])]
+            answers.add(b"".join(parts))
+        counts = graph.outcomes.count, graph.states.count
+        return advise_to_merge(len(some), len(answers), *counts)
 
     def use(self, levels: Levels, tips: NDArray[np.void] | None = None) -> None:
         """Work on some levels, with the values of their tips."""
@@ -266,7 +294,7 @@ class ExactSearch:
                 return verdict
         elif self.bound_test.accepts(point):
             return True
-        elif self.bound_test.refuses(point):
+        elif self.refuses(point):
             return False
         self.in_doubt = True
         certificate = self._find_certificate(point)
@@ -277,6 +305,17 @@ class ExactSearch:
                 return False
             self._decided.append((point, certificate))
         return certificate is not None and certificate.safe
+
+    def refuses(self, point: PolicyPoint) -> bool:
+        """Whether a policy is certainly not acceptable."""
+        if self.problem.constraints:
+            return self.several.judge(point) is False
+        return self.bound_test.refuses(point)
+
+    @property
+    def bounds(self) -> list[RiskBound]:
+        """The bounds of all sums that are limited, the risk bound first."""
+        return self.several.bounds if self.problem.constraints else [self.bound]
 
     def _find_certificate(self, point: PolicyPoint | None) -> Certificate | None:
         """Return the certificate of a policy, if it was in doubt; else None."""
@@ -291,6 +330,8 @@ class ExactSearch:
     def size(self) -> float:
         """The largest absolute reward of the best policies, with and without the risk bound."""
         most = max((trial.reward for trial in self.trials), default=0.0)
+        if self.problem.constraints and math.isfinite(self.most):
+            most = self.most
         return max(abs(most), 0.0 if self.best is None else abs(self.best.reward))
 
     @property

@@ -12,6 +12,10 @@ y has
 and the left side is convex in y, so the largest such y bounds every policy. With one limit this is
 the dual bound of `vulcan.exact.dual`, for the sum of the limits, each times its price.
 
+A cap on the risk ahead is no sum. But where the least risk that a policy can keep the cap with is
+above it after an action, no policy takes that action: dynamic programs leave it out, so that their
+bound knows of the cap, as far as single actions break it.
+
 **The best mixture.** Policies are points (g, x). A linear program over the weights of the points
 found so far maximises the reward of their mixture, with tangents of Δ_k as rows; its prices are the
 next direction, and the dynamic program in that direction finds a new point or proves that the
@@ -37,7 +41,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.bounds.base import RiskBound, Tangent, limit_reward
+from vulcan.bounds.base import RewardLine, RiskBound, Tangent, limit_reward
 from vulcan.bounds.forms import Constant
 from vulcan.constraints import RiskAhead
 from vulcan.exact.acceptance import ACCEPTED, UNIT
@@ -99,7 +103,37 @@ class WeightedBound:
         return [(p, b) for p, b in zip(self.prices.tolist(), self.bounds, strict=True) if p > 0]
 
 
-class Several:
+class PricedPoints:
+    """Policies found so far under several limits; `scales` are usual sizes of charges."""
+
+    def __init__(self, bounds: Sequence[RiskBound], scales: Floats) -> None:
+        self.bounds, self.scales = list(bounds), scales
+        # Policies found so far, and the weights for which each is the best.
+        self.points: list[PolicyPoint] = []
+        self.directions: list[Floats] = []
+
+    def knows(self, point: PolicyPoint) -> bool:
+        """Return whether a policy that is worth the same was found before."""
+        worth = point.reward, point.charges
+        return any(worth == (other.reward, other.charges) for other in self.points)
+
+    def add_tangents(self, tangents: list[tuple[int, Tangent]], reward: float) -> bool:
+        """Add the tangents of all limits at a reward; False if they are there already."""
+        added = False
+        for k, bound in enumerate(self.bounds):
+            if bound(reward) == -math.inf:
+                continue
+            tangent = bound.tangent(reward)
+            if math.isinf(tangent.slope):  # as at the floor of a square root
+                continue
+            near = tangent.value + 1e-9 * self.scales[k]
+            if all(line(reward) > near for j, line in tangents if j == k):
+                tangents.append((k, tangent))
+                added = True
+        return added
+
+
+class Several(PricedPoints):
     """What an exact search knows of a problem with several limits.
 
     `charges` has what each action row is charged, the immediate risk first; `sizes` bound the sums
@@ -115,7 +149,7 @@ class Several:
         risks = graph.actions.array["immediate_risk"][: graph.actions.count]
         self.search, self.cap = search, min(caps, default=math.inf)
         self.charges: Floats = np.ascontiguousarray(np.column_stack((risks, means)))
-        self.bounds = [problem.risk_bound, *(problem.constraints[k].bound for k in summed)]
+        bounds = [problem.risk_bound, *(problem.constraints[k].bound for k in summed)]
         steps = len(levels.arrays.first) - 1
         # Charges may cancel within an action, and are rounded before.
         likely = graph.outcomes.array["probability"][: graph.outcomes.count]
@@ -123,11 +157,20 @@ class Several:
         firsts = graph.actions.array["first_outcome"][: graph.actions.count]
         each = np.add.reduceat(np.abs(own) * likely[:, None], firsts) if len(firsts) else own
         self.sizes = steps * np.column_stack((risks, each)).max(axis=0, initial=0.0)
-        self.scales = np.maximum(self.sizes, 1e-12)
-        # Policies found so far, and the weights for which each is the best.
-        self.points: list[PolicyPoint] = []
-        self.directions: list[Floats] = []
+        super().__init__(bounds, np.maximum(self.sizes, 1e-12))
         self.weights = np.zeros(1 + len(self.bounds))  # of the last direction: w and the prices
+        self._least = np.zeros(0)  # risks ahead, if they are capped
+        if math.isfinite(self.cap):
+            from vulcan.kernels.dp import find_least_risks
+
+            self._least = np.zeros(len(levels))
+            given = levels.arrays, self.charges, self.cap + TOLERANCE, self._least
+            find_least_risks(*given)
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether no policy keeps the cap."""
+        return len(self._least) > 0 and bool(self._least[0] == math.inf)
 
     def evaluate(self, weights: Floats) -> Floats:
         """Return what the best policy for some weights is worth from each pair on.
@@ -137,7 +180,8 @@ class Several:
         from vulcan.kernels.dp import sweep_several
 
         values = np.zeros((len(self.search.levels), 1 + len(weights)))
-        sweep_several(self.search.levels.arrays, self.charges, weights, values)
+        given = weights, values, self.cap + TOLERANCE, self._least
+        sweep_several(self.search.levels.arrays, self.charges, *given)
         return values
 
     def sweep(self, weights: Floats) -> tuple[PolicyPoint, float]:
@@ -176,25 +220,32 @@ class Several:
                 verdict = None
         return verdict
 
-    def knows(self, point: PolicyPoint) -> bool:
-        """Return whether a policy that is worth the same was found before."""
-        worth = point.reward, point.charges
-        return any(worth == (other.reward, other.charges) for other in self.points)
+    def look(self, weights: Floats) -> tuple[float, bool]:
+        """Keep the best policy for some weights, and lower the upper bound where that does.
 
-    def add_tangents(self, tangents: list[tuple[int, Tangent]], reward: float) -> bool:
-        """Add the tangents of all limits at a reward; False if they are there already."""
-        added = False
-        for k, bound in enumerate(self.bounds):
-            if bound(reward) == -math.inf:
-                continue
-            tangent = bound.tangent(reward)
-            if math.isinf(tangent.slope):  # as at the floor of a square root
-                continue
-            near = tangent.value + 1e-9 * self.scales[k]
-            if all(line(reward) > near for j, line in tangents if j == k):
-                tangents.append((k, tangent))
-                added = True
-        return added
+        Return its value, and whether it is new. Where the other limits are constant, the bound is
+        a line over the allowed risk.
+        """
+        point, best = self.sweep(weights)
+        limit = self.bound_by(weights, best)
+        if limit < self.search.upper:
+            self.search.upper, self.weights = limit, weights
+        if weights[0] > 0 and all(isinstance(bound, Constant) for bound in self.bounds[1:]):
+            allowed = [bound(0.0) + TOLERANCE for bound in self.bounds[1:]]
+            most = best + 2 * self.find_error(weights, best) + float(weights[2:] @ allowed)
+            line = RewardLine(float(weights[1] / weights[0]), most / float(weights[0]))
+            self.search.lines = (*self.search.lines, line)
+        self.search.report()
+        new = not self.knows(point)
+        self.keep(point, weights)
+        return best, new
+
+    def keep(self, point: PolicyPoint, weights: Floats) -> None:
+        """Keep a policy for mixtures, and offer it as an answer."""
+        self.points.append(point)
+        self.directions.append(weights)
+        self.search.rewards.append(point.reward)
+        self.search.offer(point)
 
     def choose(self, weights: Floats) -> NDArray[np.int32]:
         """Return the action row that the best policy for some weights takes in each pair."""
@@ -202,25 +253,32 @@ class Several:
 
         choice = np.zeros(len(self.search.levels), np.int32)
         values = self.evaluate(weights)
-        choose_several(self.search.levels.arrays, self.charges, weights, values, choice)
+        given = weights, values, choice, self.cap + TOLERANCE, self._least
+        choose_several(self.search.levels.arrays, self.charges, *given)
         return choice
 
     def bound_by(self, weights: Floats, value: float) -> float:
         """Return the largest reward within the limits, given the largest value for some weights."""
-        search, prices = self.search, weights[1:]
-        most, reward_weight = search.most, float(weights[0])
-        share = search.bound_test.share
-        error = reward_weight * search.bound_test.find_error(most)
-        error += share * float(prices @ self.sizes) + share * abs(value)
-        if reward_weight <= 0 and not prices.any():
+        search, reward_weight = self.search, float(weights[0])
+        if not weights.any():
             return math.inf
-        bound: Any = WeightedBound(self.bounds, prices)
+        bound: Any = WeightedBound(self.bounds, weights[1:])
+        value += 2 * self.find_error(weights, value)
         least = search.bound_test.lower_reward(search.least)
-        return limit_reward(bound, (reward_weight, 1.0), value + 2 * error, least, most)[0]
+        return limit_reward(bound, (reward_weight, 1.0), value, least, search.most)[0]
+
+    def find_error(self, weights: Floats, value: float) -> float:
+        """Return a bound on the rounding error of the value of a policy for some weights."""
+        test, charged = self.search.bound_test, float(weights[1:] @ self.sizes)
+        error = float(weights[0]) * test.find_error(self.search.most)
+        return error + test.share * (charged + abs(value))
 
 
-def find_prices(search: ExactSearch) -> None:
-    """Find the best mixture of policies within all limits, and the dual bound."""
+def find_prices(search: ExactSearch, look_first: Callable[[], None] = lambda: None) -> None:
+    """Find the best mixture of policies within all limits, and the dual bound.
+
+    `look_first` may add policies, and lower the bound, once the extreme ones are known.
+    """
     several = search.several
     with search.monitor.clock_stopped():
         load_kernels()
@@ -229,11 +287,14 @@ def find_prices(search: ExactSearch) -> None:
         search.offer(empty)
         search.upper = 0.0
         return
+    if several.hopeless:
+        search.upper = -math.inf
+        return
     reward_alone = np.array([1.0, *np.zeros(len(several.bounds))])
     top, worst = (several.sweep(sign * reward_alone)[0] for sign in (1, -1))
     search.least = worst.reward
     search.most = search.upper = search.bound_test.raise_reward(top.reward)
-    _keep(search, top, reward_alone)
+    several.keep(top, reward_alone)
     if search.closed:
         return
     for k in range(len(several.bounds)):
@@ -241,25 +302,21 @@ def find_prices(search: ExactSearch) -> None:
             return
         weights = np.zeros(1 + len(several.bounds))
         weights[[0, 1 + k]] = 1e-9, 1.0
-        _keep(search, several.sweep(weights)[0], weights)
+        several.keep(several.sweep(weights)[0], weights)
+    look_first()
     program = MixtureProgram(several)
     while len(several.points) < MOST_POINTS and search.may_go_on():
         found = program.solve()
         if found is None:
             break
         weights, value = found
-        point, best = several.sweep(weights)
-        limit = several.bound_by(weights, best)
-        if limit < search.upper:
-            search.upper, several.weights = limit, weights
-        search.report()
-        done = several.knows(point) or best <= value + CLOSE * (1 + abs(value))
-        _keep(search, point, weights)
+        best, new = several.look(weights)
+        done = not new or best <= value + CLOSE * (1 + abs(value))
         if done or search.closed or search.upper == -math.inf:
             break
     if search.upper == -math.inf:
         search.relaxations = find_relaxations(several, search.may_go_on)
-    mixture = program.mix()
+    mixture = mix(several, program)
     if mixture is not None:
         search.relaxed, search.mixture = mixture.reward, mixture
         search.rewards.append(mixture.reward)
@@ -276,50 +333,46 @@ def find_relaxations(
     """
     problem = several.search.problem
     names = ["risk", *(c.quantity for c in problem.constraints if not isinstance(c, RiskAhead))]
-    return tuple(
-        (name, MixtureProgram(several).relax(number, may_go_on))
-        for number, name in enumerate(names)
-    )
-
-
-def _keep(search: ExactSearch, point: PolicyPoint, weights: Floats) -> None:
-    """Keep a policy for mixtures, and offer it as an answer."""
-    search.several.points.append(point)
-    search.several.directions.append(weights)
-    search.rewards.append(point.reward)
-    search.offer(point)
+    return tuple((name, relax(several, number, may_go_on)) for number, name in enumerate(names))
 
 
 class MixtureProgram:
-    """The linear program over the weights of points found so far, with tangents as rows."""
+    """The linear program over the weights of points found so far, with tangents as rows.
 
-    def __init__(self, several: Several) -> None:
+    Of its last solution it keeps whether a mixture is within the limits, its reward, and the share
+    of each point.
+    """
+
+    def __init__(self, several: PricedPoints) -> None:
         self._several = several
         self._tangents: list[tuple[int, Tangent]] = []
-        self._feasible = False
+        self.feasible, self.reward, self.shares = False, -math.inf, np.zeros(0)
 
-    def solve(self, penalties: Floats | None = None) -> tuple[Floats, float] | None:
+    def solve(
+        self, penalties: Floats | None = None, margin: float = 0.0
+    ) -> tuple[Floats, float] | None:
         """Return the next weights, and the value of the best mixture for them.
 
-        None if nothing is to be gained.
+        None if nothing is to be gained. Limits are lowered by a relative margin.
         """
         several = self._several
         points = several.points
+        margins = np.full(len(several.bounds), margin) if margin else None
         # A bound without a value at a small reward has a tangent further to the right.
         for _ in range(50):
             rewards = np.array([point.reward for point in points])
-            best = self._run(rewards) if penalties is None else None
+            best = self.run(rewards, margins=margins) if penalties is None else None
             feasible = best is not None
             if best is None:
                 equal = np.ones(len(several.bounds))
-                best = self._run(rewards, equal if penalties is None else penalties)
+                best = self.run(rewards, equal if penalties is None else penalties, margins)
             if best is None:
                 return None
             solution, prices = best
             reward = float(solution @ rewards)
             if not several.add_tangents(self._tangents, reward):
                 break
-        self._feasible = feasible
+        self.feasible, self.reward, self.shares = feasible, reward, solution
         weights = np.zeros(1 + len(several.bounds))
         weights[0] = float(feasible)
         for (k, tangent), price in zip(self._tangents, prices, strict=True):
@@ -329,29 +382,7 @@ class MixtureProgram:
         values = weights[0] * rewards - charges @ weights[1:]
         return weights, float(values @ solution)
 
-    def relax(self, number: int, may_go_on: Callable[[], bool]) -> float | None:
-        """Return by how much a limit alone must be raised so that a mixture is within all.
-
-        None if that does not help, or a limit of the search came first.
-        """
-        several = self._several
-        penalties = np.full(len(several.bounds), PENALTY)
-        penalties[number] = 1.0
-        while len(several.points) < 2 * MOST_POINTS and may_go_on():
-            found = self.solve(penalties)
-            if found is None:
-                return None
-            weights, value = found
-            point, best = several.sweep(weights)
-            if several.knows(point) or best <= value + CLOSE * (1 + abs(value)):
-                others = np.delete(self._excess, number)
-                raised = float(self._excess[number] * self._units[number])
-                return None if (others > CLOSE).any() else raised
-            several.points.append(point)
-            several.directions.append(weights)
-        return None
-
-    def _run(
+    def run(
         self, rewards: Floats, penalties: Floats | None = None, margins: Floats | None = None
     ) -> tuple[Floats, Floats] | None:
         """Return the weights of the points and the prices of the tangents; None if infeasible.
@@ -367,10 +398,10 @@ class MixtureProgram:
         rows = rows.reshape(-1, len(points))
         limits = np.array([t.value - t.slope * t.at for _, t in self._tangents])
         unit = max(float(np.abs(rewards).max()), 1e-300)
-        self._units = self._several.scales.copy()
+        self.units = self._several.scales.copy()
         for (k, tangent), limit in zip(self._tangents, limits.tolist(), strict=True):
-            self._units[k] = max(self._units[k], abs(tangent.slope) * unit, abs(limit))
-        scales = np.array([1 / self._units[k] for k, _ in self._tangents])
+            self.units[k] = max(self.units[k], abs(tangent.slope) * unit, abs(limit))
+        scales = np.array([1 / self.units[k] for k, _ in self._tangents])
         rows, limits = rows * scales[:, None], limits * scales
         if margins is not None:
             limits = limits - margins[[k for k, _ in self._tangents]]
@@ -387,31 +418,55 @@ class MixtureProgram:
         if found.status != 0:
             return None
         prices = -found.ineqlin.marginals if len(rows) else np.zeros(0)
-        self._excess = found.x[len(points) :]
+        self.excess = found.x[len(points) :]
         return found.x[: len(points)], np.maximum(0.0, prices) * scales * unit
 
-    def mix(self) -> PolicyPoint | None:
-        """Return the best mixture within all limits; None if none is known."""
-        several, closest = self._several, None
-        rewards = np.array([point.reward for point in several.points])
-        margins = np.zeros(len(several.bounds))
-        # HiGHS works with tolerances; somewhat lower limits are kept, if there is room.
-        while self._feasible and margins.max() <= 1e-6:
-            found = self._run(rewards, margins=margins)
-            if found is None:
-                break
-            used = [(w, p) for w, p in zip(found[0], several.points, strict=True) if w > 1e-12]
-            weights = np.array([w for w, _ in used]) / math.fsum(w for w, _ in used)
-            mixture = mix_points(tuple(point for _, point in used), weights)
-            if several.judge(mixture):
-                return mixture
-            closest = mixture
-            allowed = [bound(mixture.reward) for bound in several.bounds]
-            broken = np.greater(mixture.charges, allowed)
-            if not broken.any():
-                break
-            margins[broken] = np.maximum(1e-14, 10 * margins[broken])
-        return closest if closest is not None and several.search.accepts(closest) else None
+
+def relax(several: Several, number: int, may_go_on: Callable[[], bool]) -> float | None:
+    """Return by how much a limit alone must be raised so that a mixture is within all.
+
+    None if that does not help, or a limit of the search came first.
+    """
+    program = MixtureProgram(several)
+    penalties = np.full(len(several.bounds), PENALTY)
+    penalties[number] = 1.0
+    while len(several.points) < 2 * MOST_POINTS and may_go_on():
+        found = program.solve(penalties)
+        if found is None:
+            return None
+        weights, value = found
+        point, best = several.sweep(weights)
+        if several.knows(point) or best <= value + CLOSE * (1 + abs(value)):
+            others = np.delete(program.excess, number)
+            raised = float(program.excess[number] * program.units[number])
+            return None if (others > CLOSE).any() else raised
+        several.points.append(point)
+        several.directions.append(weights)
+    return None
+
+
+def mix(several: Several, program: MixtureProgram) -> PolicyPoint | None:
+    """Return the best mixture within all limits; None if none is known."""
+    closest = None
+    rewards = np.array([point.reward for point in several.points])
+    margins = np.zeros(len(several.bounds))
+    # HiGHS works with tolerances; somewhat lower limits are kept, if there is room.
+    while program.feasible and margins.max() <= 1e-6:
+        found = program.run(rewards, margins=margins)
+        if found is None:
+            break
+        used = [(w, p) for w, p in zip(found[0], several.points, strict=True) if w > 1e-12]
+        weights = np.array([w for w, _ in used]) / math.fsum(w for w, _ in used)
+        mixture = mix_points(tuple(point for _, point in used), weights)
+        if several.judge(mixture):
+            return mixture
+        closest = mixture
+        allowed = [bound(mixture.reward) for bound in several.bounds]
+        broken = np.greater(mixture.charges, allowed)
+        if not broken.any():
+            break
+        margins[broken] = np.maximum(1e-14, 10 * margins[broken])
+    return closest if closest is not None and several.search.accepts(closest) else None
 
 
 def mix_points(members: tuple[PolicyPoint, ...], weights: Floats) -> PolicyPoint:
@@ -442,6 +497,8 @@ def join_fronts(search: ExactSearch, proves: bool = True) -> None:
     If it `proves`, the upper bound is lowered to what deterministic policies earn.
     """
     if search.closed or search.upper == -math.inf or not len(search.levels):
+        return
+    if proves and len(search.bounds) == 1:  # `advance_fronts` proves more of these
         return
     several, work, kept = search.several, 0, FIRST_KEPT
     weights = several.weights.copy()
@@ -514,8 +571,10 @@ def load_kernels() -> None:
     arrays = make_smallest_levels().arrays
     charges, weights = np.zeros((len(arrays.expected_reward), 1)), np.array([1.0, 0.0])
     values, choice = np.zeros((len(arrays.state), 3)), np.zeros(len(arrays.state), np.int32)
-    dp.sweep_several(arrays, charges, weights, values)
-    dp.choose_several(arrays, charges, weights, values, choice)
+    least = np.zeros(len(arrays.state))
+    dp.find_least_risks(arrays, charges, 1.0, least)
+    dp.sweep_several(arrays, charges, weights, values, 1.0, least)
+    dp.choose_several(arrays, charges, weights, values, choice, 1.0, least)
     fronts = make_fronts(arrays, 1, math.inf, math.inf, 1)
     fronts.control["pause"] = CHUNK
     joint_front.extend(arrays, charges, weights, values, fronts)

@@ -55,7 +55,7 @@ FAIR_GAP: Final = 1e-3  # on graphs with many pairs
 
 # Work, in pairs of points.
 CHUNK: Final = 1 << 24  # between two checks of the clock; about a tenth of a second
-LITTLE_WORK: Final = 1 << 25  # below this there is always another round
+LITTLE_WORK: Final = 1 << 25, 40_000  # below this, or that for each node, there is another round
 MOST_WORK: Final = 5_000_000_000  # of all rounds; half a minute
 
 PLACES: Final = 256  # number of rewards at which the risk bound is evaluated
@@ -104,12 +104,12 @@ def find_between(
     No acceptable policy earns more than `upper`.
     """
     points = FIRST_POINTS if search.nodes < MANY_PAIRS else FEWEST_POINTS
-    idle = 0
-    while points <= (MOST_POINTS if search.work > LITTLE_WORK else LONGEST_FRONT):
+    idle, little = 0, min(LITTLE_WORK[0], LITTLE_WORK[1] * search.nodes)
+    while points <= (MOST_POINTS if search.work > little else LONGEST_FRONT):
         for share in (0.03, 1.0, 10.0):  # largest dual gap, relative to the gap of the search
             gap = math.inf if best is None else upper - best.reward
             found = search.search(share * gap, points, -math.inf if best is None else best.reward)
-            if search.stopped or (idle >= IDLE_ROUNDS and search.work > LITTLE_WORK):
+            if search.stopped or (idle >= IDLE_ROUNDS and search.work > little):
                 return
             idle += 1
             if found is not None:

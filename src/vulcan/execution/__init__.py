@@ -2,7 +2,8 @@
 
 `replan` finds better plans for a run that is under way, within the guarantee given at its start.
 Runs themselves live with policies. `simulation` plays episodes of a policy, compiled or in another
-model or environment, and compares them with its exact values. May import: everything but domains,
+model or environment, and compares them with its exact values. `statistical` certifies policies by
+episodes in a simulator, and `learning` plans there. May import: everything but domains,
 plotting, formats, testing and cli.
 """
 

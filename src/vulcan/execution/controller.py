@@ -1,13 +1,21 @@
 """Planning while acting: a certified plan first, and a better one at every step.
 
 A controller solves its problem once, for a certificate to begin with. Then it plans anew before
-each action, from the history that was observed, for a fixed time or number of samples. Each new
-plan goes through `vulcan.replan`, which follows it only if it is better and the account allows it.
-So the whole keeps the guarantee of the first certificate, whatever happens on the way.
+each action, from the history that was observed, for a fixed time or number of samples. Where plans
+grow, groups advise which action to take (`vulcan.sampling.adviser`), and a plan is certified to
+show that it may be taken within the account of the run (`vulcan.execution.replan`). So the whole
+keeps the guarantee of the first certificate, whatever happens on the way.
+
+**Sharing slack.** What is certified earns less than what is foreseen, the more so the longer the
+mission still lasts. The slack of the account may be moved among the outcomes of an action before it
+is known which one happens, as long as it is the same in the mean. Let d be the account's rate, and
+let (x, g) be what the certified plan risks and earns after an outcome, (x', g') what is foreseen
+there. To follow the latter, the account lacks x' - d g' - (x - d g). Each outcome gets what lets
+the certified plan begin with the action foreseen there; and else all of them lack the same.
 
 This is the tool for missions that are too large to be planned to the end at once, where there is
 time to think between two actions. A plan alone says what it is worth before it is executed; of a
-controller only the guarantee is known, and its reward is at least that of the first plan.
+controller only the guarantee is known.
 """
 
 from __future__ import annotations
@@ -20,19 +28,25 @@ from collections import ChainMap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from vulcan.errors import ModelError, OptionError, PolicyError
-from vulcan.execution.replan import Replan, replan
+from vulcan.execution.replan import Replan, plan_on
 from vulcan.graph.compiled import find_compiled
 from vulcan.model.reader import ModelReader
 from vulcan.model.rules import Rule
+from vulcan.numerics import DEFAULT
 from vulcan.planning.result import Result
 from vulcan.planning.solve import solve
 from vulcan.policy.run import Run
 from vulcan.problem import Problem
-from vulcan.runtime.limits import Interruption, Monitor, StopReason, listen
-from vulcan.sampling.groups import ActionEvaluator, Groups
+from vulcan.runtime.limits import Interruption, Limits, Monitor, StopReason, listen
+from vulcan.sampling.adviser import Advice, Adviser
+from vulcan.sampling.groups import ActionEvaluator
 from vulcan.sampling.growth import Default, Growth, GrowthRun, PlanTree, find_default, warm_up
 from vulcan.solvers.base import Options, Solver
 from vulcan.solvers.finding import Finding
@@ -43,6 +57,7 @@ FIRST_SECONDS: Final = 1.0  # least planning time of the first plan
 BEGINNING: Final = 5  # steps that the plan for the first action may take: it decides most
 FORESEEING: Final = 0.4  # share of a step for the groups of the whole mission
 LEAST_SHARE: Final = 0.3  # of the time of a step, that is always left for planning
+HALVINGS: Final = 60  # of the interval in which the level of slack is
 FORGETTING: Final = 0.8  # factor on the longest time by which a step was late, from step to step
 
 
@@ -54,18 +69,20 @@ class _Regrowth(Growth):
     """
 
     def __init__(self, model: Any, default: Default) -> None:
-        self.level, self.floor = 0, -math.inf  # the plan that is replaced: its level, its reward
+        self.level, self.planned = 0, ""  # where the run is, and the action that it has planned
+        self.advice: Advice | None = None
+        self.gaps: list[float] = []
         self._answers: ChainMap[Any, Any] = ChainMap({}, {})
         self._reader = ModelReader(model)
         self._default = default
-        self._groups: Groups | None = None
+        self._groups: Adviser | None = None
 
     def __repr__(self) -> str:
         return "Growth()"
 
-    def move_on(self, level: int, floor: float) -> None:
+    def move_on(self, level: int, planned: str) -> None:
         """Prepare for the next step; forget answers that were not needed in the last one."""
-        self.level, self.floor = level, floor
+        self.level, self.planned, self.advice = level, planned, None
         self._answers.maps[:] = [{}, self._answers.maps[0]]
 
     def search(
@@ -81,17 +98,36 @@ class _Regrowth(Growth):
         evaluator = ActionEvaluator(
             self._reader, lambda: monitor.requested or monitor.seconds > ends, answers
         )
-        groups, self._groups, first = self._groups, None, None
+        groups, self._groups, advice = self._groups, None, None
         try:
             if groups is None:
-                groups = Groups(evaluator, PlanTree(evaluator, self._default).measure)
-            bound = problem.risk_bound
-            first = groups.advise(evaluator, reader.root, self.level, bound, until)
+                measure = PlanTree(evaluator, self._default).measure
+                groups = Adviser(evaluator, measure, isinstance(self._default, str))
+            advice = groups.advise(evaluator, reader.root, self.level, problem.risk_bound, until)
+            advice = self._shorten(advice, reader)
             self._groups = groups
         except ModelError as error:  # half of an answer's groups are worth nothing
             if error.violation.rule is not Rule.ANSWERS:
                 raise
-        return GrowthRun(self, problem, reader, monitor, first, self.floor, answers).search()
+        run = GrowthRun(self, problem, reader, monitor, advice, answers)
+        found = run.search()
+        self.advice, self.gaps = advice, run.gaps
+        return found
+
+    def _shorten(self, advice: Advice, reader: ModelReader) -> Advice:
+        """Return an advice with no action that is worse than the planned one.
+
+        The default is called by its label.
+        """
+        actions = reader.actions(reader.root)
+        if isinstance(self._default, str):
+            default = reader.default_label(reader.root, actions) if self._default == DEFAULT else ""
+        else:
+            default = self._default(reader.root, actions)
+        labels = list(dict.fromkeys(filter(None, (label or default for label in advice.labels))))
+        if self.planned in labels:
+            labels = labels[: labels.index(self.planned) + 1]
+        return advice._replace(labels=labels)
 
 
 class Controller:
@@ -170,6 +206,7 @@ class Controller:
         self.run: Run = self.result.policy.start()
         self.replans: list[Replan] = []
         self._regrowth: _Regrowth | None = None
+        self._shares: dict[str, float] = {}
         if solver is None and not (self.result.statistics.nodes or problem.constraints):
             reader, bound = ModelReader(problem.model), problem.risk_bound
             default = None
@@ -178,13 +215,24 @@ class Controller:
             if default is not None:
                 self._regrowth = _Regrowth(problem.model, default)
                 self._plan(first, samples_per_step and BEGINNING * samples_per_step)
-        self._begun = copy(self.run)
+        self._begun = copy(self.run), self._shares
+
+    def __repr__(self) -> str:
+        seconds, samples = self._seconds, self._samples
+        limit = f"samples_per_step={samples}" if self.fixed else f"seconds_per_step={seconds}"
+        return f"Controller({self.result.problem!r}, {limit})"
 
     def restart(self) -> Controller:
         """Return a controller of another mission, which begins with the same first plan."""
         other = copy(self)
-        other.run, other.replans = copy(self._begun), []
+        (run, other._shares), other.replans = self._begun, []
+        other.run = copy(run)
         return other
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the same observations always give the same actions: it is limited by samples."""
+        return self._seconds is None
 
     @property
     def action(self) -> Any:
@@ -218,6 +266,10 @@ class Controller:
         self.run.observe(observed, **told)
         if self.run.finished:
             return
+        _, happened = self.run.history[-1]
+        if happened in self._shares:
+            self.run.account = replace(self.run.account, slack=self._shares[happened])
+        self._shares = {}
         limit = None
         if self._seconds is not None:
             limit = max(LEAST_SHARE * self._seconds, self._seconds - self._late)
@@ -229,12 +281,68 @@ class Controller:
     def _plan(self, seconds: float | None, samples: int | None) -> Replan:
         """Plan anew from where the run is."""
         run = self.run
-        if self._regrowth is not None:
-            weight = float(run.reader.weights[run.level])
-            self._regrowth.move_on(run.level, run.reward_ahead / weight if weight else math.inf)
-        solver = self._regrowth or self._solver
+        limits, growth = Limits.combine(None, time_limit=seconds, samples=samples), self._regrowth
+        if growth is not None:
+            growth.move_on(run.level, "" if run.left_plan and run.unplanned else run.action_label)
         with _interruptible():
-            return replan(run, solver, risk_bound=self._bound, time_limit=seconds, samples=samples)
+            solver = growth or self._solver
+            found = plan_on(run, solver, limits, self._bound, lossy=growth is not None)
+        self._shares = {}
+        if growth is not None and growth.advice is not None and found.changed:
+            try:
+                self._shares = _share_slack(run, growth.advice, growth.gaps)
+            except ModelError as error:  # without shares, the slack is the same for all outcomes
+                if error.violation.rule is not Rule.ANSWERS:
+                    raise
+        return found
+
+
+def _share_slack(run: Run, advice: Advice, gaps: list[float]) -> dict[str, float]:
+    """Return the slack of a run's account after each outcome of its action, the same in the mean.
+
+    It is what takes to continue as foreseen; and all continuations lack the same risk, if they are
+    worth what is foreseen.
+    """
+    slack, rate = run.account.slack, run.account.rate
+    foreseen, needed = iter(advice.foreseen.get(run.action_label, ())), iter(gaps)
+    lacks, least, chances, labels = [], [], [], []
+    for label, probability in run.expected.items():
+        then = copy(run)
+        then.observe(label)
+        if then.failed:
+            continue
+        after = next(foreseen, None)
+        if after is None or not math.isfinite(after.reward):
+            return {}
+        if not then.finished:
+            lacks.append(after.risk - rate * after.reward - then.risk + rate * then.reward_ahead)
+            least.append(next(needed, 0.0))
+            chances.append(probability)
+            labels.append(label)
+    if not labels or slack <= 0:
+        return {}
+    shares = share_out(slack, np.array(chances), np.array(lacks), np.array(least))
+    return dict(zip(labels, shares.tolist(), strict=True))
+
+
+def share_out(
+    slack: float,
+    chances: NDArray[np.float64],
+    lacks: NDArray[np.float64],
+    least: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the shares of slack by outcome, max(least, lack - level), for one level.
+
+    Their mean is at most the slack; if `least` is more than that, it is scaled down.
+    """
+    least = least * min(1.0, slack / max(1e-300, float(chances @ least)))
+    low, high = float(lacks.min()) - slack / float(chances.sum()), float(lacks.max())
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        enough = chances @ np.maximum(least, lacks - middle) <= slack
+        low, high = (low, middle) if enough else (middle, high)
+    shares: NDArray[np.float64] = np.maximum(least, lacks - high)
+    return shares * min(1.0, slack / max(1e-300, float(chances @ shares)))
 
 
 @contextmanager

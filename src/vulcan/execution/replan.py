@@ -17,8 +17,10 @@ and a rate d, the slope of the chord of Δ from y₀ to M. A replacement is allo
 
     g' >= g  and  x' <= x + slack + d c,    c = min(room, g' - g),
 
-and is entered as slack += x + d c - x', room -= c. Then the whole keeps er <= Δ(E g), however
-often, wherever and however differently runs replan: docs/theory/proofs.md has the proof.
+and is entered as slack += x + d c - x', room -= c. Where the line of slope d through Δ(y₀) is not
+above Δ to the left of y₀ either, g' may also be smaller, by as much as is spare (`lossy`). Then the
+whole keeps er <= Δ(E g), however often, wherever and however differently runs replan:
+docs/theory/proofs.md has the proof.
 
 Where Δ is straight the rate is its slope, and nothing limits the room. Where a plan is bounded
 beyond its frontier, risk and reward of a continuation are these bounds.
@@ -38,7 +40,7 @@ from functools import partial
 from typing import Any, Final
 
 from vulcan.bounds.base import RiskBound
-from vulcan.bounds.forms import Constant, Linear, PiecewiseLinear
+from vulcan.bounds.forms import Constant, Linear, PiecewiseLinear, Straight
 from vulcan.bounds.parse import read_bound
 from vulcan.certificate.certify import Certificate
 from vulcan.certificate.sums import Sum, add_up_charge
@@ -78,17 +80,22 @@ class Account:
     rate: float  # risk per reward
     risk_bound: RiskBound | None = None  # under which it was opened
     others: tuple[tuple[Constraint, Account], ...] = ()  # one for each further constraint
+    spare: float = 0.0  # reward that may still be given up
 
-    def replace(self, old: Worth, new: Worth) -> Account | None:
-        """Return the account after a replacement; None if that is not allowed."""
+    def replace(self, old: Worth, new: Worth, *, lossy: bool = False) -> Account | None:
+        """Return the account after a replacement; None if that is not allowed.
+
+        A `lossy` replacement may earn less than the old continuation.
+        """
         gain = new.reward - old.reward
-        if not gain >= 0:
+        if not gain >= (-self.spare if lossy else 0):
             return None
         exchanged = min(self.room, gain)
         slack = self.slack + old.risk + self.rate * exchanged - new.risk
         if slack < min(-ROUNDING, self.slack):
             return None
-        return replace(self, slack=slack, room=self.room - exchanged)
+        spare = self.spare + exchanged
+        return replace(self, slack=slack, room=self.room - exchanged, spare=spare)
 
     def allow(self, old: Worth, weight: float, least: float = 0.0, most: float = 1.0) -> RiskBound:
         """Return the risk that a new continuation may take, as the bound of its problem.
@@ -123,8 +130,10 @@ def open_account(bound: RiskBound, whole: Worth) -> Account:
     except BoundError:  # it has no value there
         allowed = -math.inf
     slack = allowed - whole.risk if allowed - whole.risk >= -TOLERANCE else 0.0
-    if isinstance(bound, Linear):
-        return Account(slack, math.inf, bound.slope)
+    if isinstance(bound, Straight):
+        left, right, rate = bound.piece(reward)
+        if right - reward >= room:
+            return Account(slack, right - reward, rate, spare=reward - left)
     try:
         bound.verify([reward, reward + room])
         rate = (bound(reward + room) - allowed) / room if room > 0 else 0.0
@@ -178,6 +187,8 @@ OPTIONAL: Final = {
     "reward_to_go_bound": 1,
     "value_to_go_bound": 1,
     "risk_to_go_bound": 2,
+    "key": None,
+    "subgoals": None,
 }
 """Optional methods of a model, and which argument is a step, if any."""
 
@@ -307,11 +318,26 @@ def replan(
     >>> round(replanned.before.reward, 3), round(replanned.after.reward, 3), replanned.kept
     (1.701, 2.663, True)
     """
+    limits = Limits.combine(limits, time_limit=time_limit, samples=samples, gap=gap)
+    return plan_on(run, solver, limits, risk_bound, constraints, seed=seed, progress=progress)
+
+
+def plan_on(
+    run: Run,
+    solver: Solver | str | None,
+    limits: Limits,
+    risk_bound: RiskBound | float | str | None = None,
+    constraints: Sequence[Constraint | str] | None = None,
+    *,
+    seed: int = 0,
+    progress: bool | OnProgress = False,
+    lossy: bool = False,
+) -> Replan:
+    """Replan; with `lossy`, follow whatever plan is found that the account allows."""
     # Where a plan is incomplete the run has ended, but not the mission.
     if run.finished and (run.left_plan or not run.unplanned):
         raise PolicyError("the run is finished: there is nothing left to plan")
     # Refused before anything changes.
-    limits = Limits.combine(limits, time_limit=time_limit, samples=samples, gap=gap)
     bound = _find_bound(run, risk_bound)
     limited = _find_constraints(run, bound, constraints)
     run.compare()  # the remaining risk is known only in the model that the plan was made for
@@ -328,7 +354,7 @@ def replan(
         return plan_and_certify(problem, solver, limits, Options(seed), progress=progress)
 
     anew = run.left_plan and run.unplanned
-    return _plan_anew(run, search) if anew else _improve(run, search, ModelReader(rest))
+    return _plan_anew(run, search) if anew else _improve(run, search, ModelReader(rest), lossy)
 
 
 def _find_bound(run: Run, given: RiskBound | float | str | None) -> RiskBound:
@@ -392,7 +418,9 @@ def _add_up_charges(
         return [Sum(0.0, 0.0)] * len(constraints)
     chain, _ = follow_policy(policy, reader, constraints=constraints)
     once = [not isinstance(constraint, Cost) for constraint in constraints]
-    return [add_up_charge(chain, policy.weights, k, flag) for k, flag in enumerate(once)]
+    return [
+        add_up_charge(chain, chain.start(policy.weights), k, flag) for k, flag in enumerate(once)
+    ]
 
 
 def _open_accounts(
@@ -419,8 +447,13 @@ def _evaluate_rest(policy: AnyPolicy, reader: ModelReader, level: int) -> Worth:
     return Worth(float(reader.weights[level]) * reward, risk)
 
 
-def _improve(run: Run, search: Callable[..., Result], reader: ModelReader) -> Replan:
-    """Follow a better plan, if one is found that the accounts allow; `reader` is of the rest."""
+def _improve(
+    run: Run, search: Callable[..., Result], reader: ModelReader, lossy: bool = False
+) -> Replan:
+    """Follow a better plan, if one is found that the accounts allow; `reader` is of the rest.
+
+    With `lossy`, it need not be better.
+    """
     old = Worth(run.reward_ahead, run.risk)
     before: Worth | None = old
     if math.isnan(old.risk):  # nothing is planned, and nothing is known of what follows
@@ -432,8 +465,8 @@ def _improve(run: Run, search: Callable[..., Result], reader: ModelReader) -> Re
     known = certificate is not None and (certificate.complete or certificate.beyond is not None)
     if certificate is not None and known and policy is not None and run.replaceable:
         new = _evaluate_rest(policy, run.reader, run.level)
-        account = limits.replace(new, certificate)
-        better = new.reward > old.reward or new.risk < old.risk or before is None
+        account = limits.replace(new, certificate, lossy)
+        better = lossy or new.reward > old.reward or new.risk < old.risk or before is None
         if account is not None and better:
             run.follow(policy.start().policy)
             run.account = account
@@ -472,9 +505,10 @@ class _Limits:
                 constraints.append(replace(constraint, bound=bound))
         return self._risk.allow(self._old, weight, most=most), constraints
 
-    def replace(self, new: Worth, certificate: Certificate) -> Account | None:
+    def replace(self, new: Worth, certificate: Certificate, lossy: bool) -> Account | None:
         """Return the accounts after a replacement; None if one of them does not allow it."""
-        followed, others = self._risk.replace(self._old, new), dict(self._risk.others)
+        followed = self._risk.replace(self._old, new, lossy=lossy and not self._limits)
+        others = dict(self._risk.others)
         limits = zip(self._limits.items(), certificate.constraints, strict=True)
         for (constraint, (account, old)), limited in limits:
             after = Worth(new.reward, float(limited.value) + float(limited.value_error))

@@ -4,8 +4,9 @@ A certificate has the exact values. A simulation is a check that needs no theory
 episodes are like, and is the only test in a world that is not the policy's model.
 
 **Compiled.** A policy records the outcomes of every action that it takes, so that episodes in its
-own model need no model; if one is given, a certificate compares it with the record first. They are
-played in chunks of a fixed size. Each chunk has its own stream of random numbers
+own model need no model; if one is given, a certificate compares it with the record first. With
+hidden states and a known model these are drawn and observed, which tests Bayes' rule as well.
+Episodes are played in chunks of a fixed size. Each chunk has its own stream of random numbers
 (SplitMix64, at an offset that follows from the seed and the chunk's number) and its own share of a
 randomised policy's members. Chunks are joined in their order, so that the numbers are the same bit
 for bit on any number of cores.
@@ -58,6 +59,7 @@ from vulcan.certificate.certify import certify
 from vulcan.certificate.walk import Chain, follow_policy
 from vulcan.constraints import Constraint, Cost, Risk, charge, read_constraints
 from vulcan.errors import MismatchError, OptionError, PolicyError, SimulationWarning
+from vulcan.model.belief import BeliefModel
 from vulcan.model.interface import Outcome, Start, describe_model, stable_text
 from vulcan.model.reader import ModelReader, label_outcomes
 from vulcan.numerics import AGREEMENT, END, FAILED, UNPLANNED
@@ -416,17 +418,19 @@ def simulate(
     given = policy.members[0].constraints if constraints is None else constraints
     limited = read_constraints(given)
     own, certified = _recognise(policy, None if elsewhere else model)
-    first = _find_discounts(policy, own)[0]
+    first = find_discounts(policy, own)[0]
     exact = replace(expect(policy, first), **certified)
     chains: list[Chain] = []
-    if limited:
+    hidden = own is not None and isinstance(own.model, BeliefModel)
+    if limited or hidden:
         if own is None:
             raise PolicyError(
                 f"{limited[0].quantity} is known to the policy's own model only: bind the policy "
                 "to it, or simulate there"
             )
         chains = [follow_policy(member, own, constraints=limited)[0] for member in policy.members]
-        exact = replace(exact, **_expect_charges(policy, own, limited, chains))
+        if limited:
+            exact = replace(exact, **_expect_charges(policy, own, limited, chains))
     with watch_progress(progress) as tell, Monitor(Limits(), tell) as monitor:
 
         def go_on(played: int, reward: float) -> bool:
@@ -439,7 +443,7 @@ def simulate(
             found = play(policy, first, episodes, seed, threads, go_on, limited, chains)
         else:
             engine, threads = "Python", 1
-            discounts = _find_discounts(policy, own if elsewhere else ModelReader(model))
+            discounts = find_discounts(policy, own if elsewhere else ModelReader(model))
             found, example = play_in_world(policy, model, episodes, seed, discounts, go_on, limited)
     simulation = Simulation(
         model=policy.about.model if model is None else describe_world(model),
@@ -478,7 +482,7 @@ def _recognise(policy: AnyPolicy, model: Any) -> tuple[ModelReader | None, dict[
     return ModelReader(model), {name: float(getattr(certificate, name)) for name in names}
 
 
-def _find_discounts(policy: AnyPolicy, reader: ModelReader | None) -> tuple[float, float]:
+def find_discounts(policy: AnyPolicy, reader: ModelReader | None) -> tuple[float, float]:
     """Return the discounts after the first decision, and after any later one."""
     if reader is not None:
         return (float(reader.discount_after(0)), float(reader.discount))
@@ -495,7 +499,7 @@ def expect(policy: AnyPolicy, first: float) -> Expected:
     """Return the exact values of a policy up to its frontier, where episodes end."""
     from vulcan.kernels.episodes import VALUE
 
-    weights = _normalise(policy)
+    weights = normalise(policy)
     values = np.zeros(len(weights), VALUE)
     for k, member in enumerate(policy.members):
         if len(member):
@@ -545,32 +549,43 @@ def play(
 ) -> NDArray[Any]:
     """Return compiled episodes of a policy, the same for a seed whatever the number of threads.
 
-    With constraints they are played along the chains of the members, which have the charges.
+    With constraints or hidden states they are played along the chains of the members, which have
+    the charges, and a first place for each hidden state.
     """
     from vulcan.kernels.episodes import STREAM
     from vulcan.kernels.episodes import play as play_plan
 
-    weights = _normalise(policy)
+    weights = normalise(policy)
     plans = [build_plan(member, first) for member in policy.members]
     charges = [np.zeros((0, 0)) for _ in plans]
+    begins = [(member, 0, weight) for member, weight in enumerate(weights)]
     for number, chain in enumerate(chains):
         outcomes = np.zeros(len(chain.target), plans[number][1].dtype)
         outcomes["probability"], outcomes["reward"] = chain.probability, chain.reward
         outcomes["child"] = chain.target
         ends = np.searchsorted(chain.source, np.arange(len(chain) + 1))
         plans[number] = (ends, outcomes, plans[number][2])
-        charges[number] = np.column_stack(chain.charges).astype(float)
+        if chain.charges:
+            charges[number] = np.column_stack(chain.charges).astype(float)
+    if any(chain.starts for chain in chains):
+        begins = [
+            (member, place, weights[member] * float(share))
+            for member, chain in enumerate(chains)
+            for place, (_, share) in enumerate(chain.starts or [(0, 1)])
+        ]
+    shares = np.array([share for *_, share in begins])
+    shares /= shares.sum()
     once = np.array([not isinstance(constraint, Cost) for constraint in constraints], np.bool_)
 
     def play_chunk(size: int, begin: int, draw: int) -> NDArray[Any]:
         stream = np.array([(begin,)], STREAM)
         totals = np.zeros((size, len(constraints)))
         columns = np.zeros(size), np.zeros(size, np.int8), np.zeros(size, np.int32), totals
-        counts = np.random.default_rng(int(draw)).multinomial(size, weights)
+        counts = np.random.default_rng(int(draw)).multinomial(size, shares)
         ends = np.cumsum(counts)
-        for plan, charged, count, end in zip(plans, charges, counts, ends, strict=True):
+        for (member, place, _), count, end in zip(begins, counts, ends, strict=True):
             mine = (column[end - count : end] for column in columns)
-            play_plan(plan, charged, once, stream, *mine)
+            play_plan(plans[member], place, charges[member], once, stream, *mine)
         episodes = np.zeros(size, _type_episodes(constraints))
         for name, column in zip(episodes.dtype.names or (), columns, strict=True):
             episodes[name] = column
@@ -591,7 +606,7 @@ def play(
     return np.concatenate(chunks)
 
 
-def _normalise(policy: AnyPolicy) -> NDArray[np.float64]:
+def normalise(policy: AnyPolicy) -> NDArray[np.float64]:
     """Return the weights of the members, summing to 1."""
     return np.array(policy.weights) / math.fsum(policy.weights)
 
@@ -621,16 +636,16 @@ def play_in_world(
     """Return episodes of a policy in another model or environment, and the first that strayed."""
     rng = np.random.default_rng(seed)
     if not is_environment(world):
-        player = _World(ModelReader(world), rng, constraints)
+        player = World(ModelReader(world), rng, constraints)
     elif policy.reader is None or not hasattr(policy.reader.model, "locate"):
         raise OptionError(
             "an environment needs a policy that is bound to a model with locate(state, action, "
             "measurement): simulate(policy.bind(model), environment)"
         )
     else:
-        player = _World(policy.reader, rng, constraints, world, seed)
+        player = World(policy.reader, rng, constraints, world, seed)
     members = [MemberLists(member) for member in policy.members]
-    weights = _normalise(policy)
+    weights = normalise(policy)
     found: list[tuple[Any, ...]] = []
     collected, example = 0.0, None
     for played, member in enumerate(rng.choice(len(members), episodes, p=weights), 1):
@@ -644,7 +659,7 @@ def play_in_world(
     return np.array(found, _type_episodes(constraints)), example
 
 
-class _World:
+class World:
     """A model that draws the outcomes itself, or an environment whose steps the model explains."""
 
     def __init__(
@@ -655,7 +670,8 @@ class _World:
         environment: Any = None,
         seed: int | None = None,
     ) -> None:
-        self._reader, self._rng, self._environment, self._seed = reader, rng, environment, seed
+        self._reader, self._environment = reader, environment
+        self.rng, self.seed = rng, seed  # of the next episode
         self._constraints = constraints
         self.charged: tuple[float, ...] = ()  # in the last episode, for each constraint
         self._answers: dict[Any, tuple[Any, list[Outcome], list[str], list[float]]] = {}
@@ -665,8 +681,8 @@ class _World:
         self._state, act = self._reader.root, self._draw
         self.charged = (0.0,) * len(self._constraints)
         if self._environment is not None:
-            self._measured, act = self._environment.reset(seed=self._seed), self._step
-            self._seed = None  # the environment goes on with its own random numbers
+            self._measured, act = self._environment.reset(seed=self.seed), self._step
+            self.seed = None  # the environment goes on with its own random numbers
         following: int | str = 0 if member.action else END
         collected, weight, level = 0.0, 1.0, 0
         while isinstance(following, int) and following >= 0:
@@ -686,7 +702,7 @@ class _World:
         if answer is None:
             return 0.0, f"{action!r} is no action of the model in state {shorten(self._state)}"
         _, outcomes, labels, chances = answer
-        position = min(bisect(chances, self._rng.random()), len(outcomes) - 1)
+        position = min(bisect(chances, self.rng.random()), len(outcomes) - 1)
         outcome, label = outcomes[position], labels[position]
         reward = float(outcome.reward)
         self._charge(outcome)

@@ -159,6 +159,29 @@ def find_maker(text: str) -> Maker:
     return name, partial(from_gymnasium, name), None
 
 
+def find_simulator(text: str, values: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return an environment, and by default what fails in it and the range of its rewards."""
+    environment = _make(text.removeprefix(PREFIX), values)
+    limit = getattr(environment.spec, "max_episode_steps", None)
+    declared = DECLARED.get(type(environment.unwrapped).__name__, {})
+    return environment, ({} if limit is None else {"horizon": limit}) | declared
+
+
+def is_bust(step: Any) -> bool:
+    """Whether a step of Blackjack draws more than 21."""
+    return bool(step.next_state[0] > 21)
+
+
+DECLARED: Final[dict[str, dict[str, Any]]] = {
+    "BlackjackEnv": {"failure": is_bust, "reward_range": (-1.0, 1.5)},
+    "CartPoleEnv": {"failure": "terminated"},
+    "MountainCarEnv": {"failure": "truncated"},
+    "AcrobotEnv": {"failure": "truncated"},
+    "LunarLander": {"failure": "reward <= -100"},
+}
+"""What fails in Gymnasium's own environments without a table, and the range of their rewards."""
+
+
 def _make(name: str, options: Mapping[str, Any]) -> Any:
     try:
         import gymnasium
@@ -183,7 +206,10 @@ def _read_table(environment: Any) -> tuple[list[tuple[Transition, Any]], int]:
     table = getattr(inner, "P", None)
     if not isinstance(table, Mapping | Sequence) or not table:
         needed = "no transition table (env.unwrapped.P)"
-        raise OptionError(f"{type(inner).__name__} has {needed}; {ENVIRONMENTS} have one")
+        raise OptionError(
+            f"{type(inner).__name__} has {needed}; {ENVIRONMENTS} have one. Without a table, "
+            "episodes certify at a confidence: vulcan.learn, or vulcan solve --simulate"
+        )
     if getattr(inner, "fickle_passenger", False):
         raise OptionError("fickle_passenger=True is not in the transition table of the taxi")
     states = int(getattr(environment.observation_space, "n", len(table)))

@@ -11,6 +11,9 @@ cost is a safe terminal.
 Choices keep the names of their actions; those without one have that of their module. Choices of one
 state that share a name get numbers.
 
+A `pomdp` becomes a `BeliefModel`: what a state shows are its observables, and an observation leads
+on to the actions of its states. Reaching a goal or failing is noticed.
+
 Storm parses the file and builds the states. Its errors are reported with the file, and with the
 line if Storm names one.
 """
@@ -31,15 +34,17 @@ from numpy.typing import NDArray
 
 from vulcan.certificate.verify import quiet_storm
 from vulcan.errors import OptionError, VulcanError
+from vulcan.formats.pomdp import END, HiddenTable
 from vulcan.formats.registry import Maker
 from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
+from vulcan.model.belief import BeliefModel, Transition
 from vulcan.parameters import suggest
 
 FORMS: Final = {
     "path/to/model.prism, .jani, .drn": "a model of model checkers, read by Storm",
 }
 
-KINDS: Final = ("DTMC", "MDP")
+KINDS: Final = ("DTMC", "MDP", "POMDP")
 
 OUT_OF_BOUNDS: Final = "out_of_bounds"  # Storm's label of the state for all variables out of range
 UNNAMED: Final = "step"  # name of a choice without any other
@@ -61,7 +66,7 @@ def from_prism(
     events: str | Mapping[str, str] = "",
     discount: float = 1.0,
     **constants: bool | float,
-) -> ArrayModel:
+) -> ArrayModel | BeliefModel:
     """Read a model in the PRISM language, in JANI or in DRN.
 
     States are texts, the values of the variables: `x=3, gold=1`; Storm's numbers in a file without
@@ -116,7 +121,7 @@ def from_prism(
             raise OptionError(f"there are {count} initial states; exactly one is allowed")
         found = {name: np.zeros(built.nr_states, bool) for name in ("failure", "goal", *places)}
         for name, formula in formulas.items():
-            answer = stormpy.model_checking(built, formula)
+            answer = stormpy.model_checking(built, formula, force_fully_observable=True)
             if not answer.is_qualitative:
                 allowed = "labels or Boolean expressions, not numbers"
                 raise OptionError(f"failure and goal must be {allowed}")
@@ -133,8 +138,8 @@ def from_prism(
                 raise OptionError(f"an outcome has one event; {pair} are labels of one state")
             entered[found[f"event {name}"]] = name
         model = _make(program, built, fails, ends, step, bonus, horizon, discount, spent, entered)
-    model.source = Path(path).name
-    return model
+        model.source = Path(path).name
+        return model if kind != "POMDP" else BeliefModel(_hide(model, built, program))
 
 
 def find_maker(text: str) -> Maker:
@@ -232,6 +237,7 @@ def _build(stormpy: Any, program: Any, formulas: list[Any]) -> Any:
     arguments = (formulas, stormpy.io.SymbolicModelDescription(program))
     options = stormpy.BuilderOptions(*arguments, build_full=True)
     options.set_add_out_of_bounds_state()
+    options.set_build_observation_valuations(True)
     built = stormpy.build_model(program, options=options)
     if OUT_OF_BOUNDS in built.labeling.get_labels():
         options = stormpy.BuilderOptions(*arguments, build_full=True)
@@ -313,7 +319,8 @@ def _make(
     paid = np.any([earned, *spent.values()], axis=0)
     moves = (target != state) | paid[choice]
     stuck = np.bincount(state, moves, len(fails)) == 0
-    kept = ~(fails | ends | stuck)[state]
+    hidden = built.model_type.name == "POMDP"  # that a state is absorbing is not seen
+    kept = ~(fails | ends | (stuck & (not hidden)))[state]
     if not kept.any():
         raise OptionError("the model has no decisions: its initial state is absorbing")
     return ArrayModel(
@@ -326,7 +333,7 @@ def _make(
         start=int(built.initial_states[0]),
         discount=discount,
         action_names=labels,
-        state_names=_name_states(built, program),
+        state_names=_name_values(built.has_state_valuations() and built.state_valuations, program),
         costs={name: total[choice][kept] for name, total in spent.items()},
         events=entered[target][kept] if any(entered) else None,
     )
@@ -365,15 +372,49 @@ def _number_actions(
     return np.array([numbers[key] for key in keys]), labels
 
 
-def _name_states(built: Any, program: Any) -> list[str] | None:
+def _hide(model: ArrayModel, built: Any, program: Any) -> HiddenTable:
+    """Return the hidden model of a POMDP."""
+    if model.costs:
+        raise OptionError("hidden states have no costs: leave costs out")
+    valued = built.has_observation_valuations() and built.observation_valuations
+    names = _name_values(valued, program) or list(map(str, range(built.nr_observations)))
+    shown = {model.state_name(k): names[seen] for k, seen in enumerate(built.observations)}
+    start, horizon, discount = model.initial_state(), model.horizon, model.discount
+    menus: dict[str | None, list[str]] = {None: model.actions(start), END: []}
+    moves: dict[tuple[str, str], list[Transition]] = {}
+    looks: dict[tuple[str, str], dict[str, float]] = {}
+    waiting, found = [start], {start}
+    for state in waiting:
+        actions = model.actions(state)
+        if sorted(menus.setdefault(shown[state], actions)) != sorted(actions):
+            known = ", ".join(menus[shown[state]])
+            raise OptionError(
+                f"state {state} has the actions {', '.join(actions)}; another state with the same "
+                f"observation {shown[state]!r} has {known}"
+            )
+        for action in actions:
+            for outcome in model.outcomes(state, action):
+                after = state if outcome.fails else outcome.state
+                given = outcome.probability, after, outcome.reward, outcome.fails, outcome.event
+                moves.setdefault((state, action), []).append(Transition(*given))
+                if outcome.fails:
+                    continue
+                goes_on = bool(model.actions(after))
+                looks[after, action] = {shown[after] if goes_on else END: 1.0}
+                if goes_on and after not in found:
+                    found.add(after)
+                    waiting.append(after)
+    return HiddenTable(str(model.source), horizon, discount, {start: 1.0}, menus, moves, looks)
+
+
+def _name_values(values: Any, program: Any) -> list[str] | None:
     """Return the values of the variables in each state, `x=3, gold=1`; None without variables.
 
     Storm adds others: a bit for states out of bounds, the location of each automaton of JANI, and
     the transient variables of JANI, which are its labels and rewards.
     """
-    if not built.has_state_valuations():
+    if not values:
         return None
-    values = built.state_valuations
     known = getattr(program, "global_variables", ())
     transient = {variable.name for variable in known if variable.is_transient}
     columns = {}

@@ -14,7 +14,8 @@ Parameters of the model are given as `name=value`, and override those of a file.
 This module is itself the format of classes in Python: `module:Class`, `path/to/file.py:Class`, and
 built-in names. Finding a class runs its module, and creating a model calls the class. Installed
 modules come before those of the current directory, so that a file there never shadows an installed
-module. Only classes with the methods of a model are called, never `os:system`.
+module. Only classes with the methods of a model are called, never `os:system`. A class with hidden
+states becomes a `BeliefModel`.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from vulcan.constraints import read_constraints
 from vulcan.domains import DOMAINS
 from vulcan.errors import BoundError, OptionError, VulcanError
 from vulcan.model.arrays import ArrayModel
+from vulcan.model.belief import BeliefModel
 from vulcan.parameters import shorten, suggest
 from vulcan.runtime.files import load_file
 
@@ -47,6 +49,7 @@ FORMATS: Final = {
     ".toml": "vulcan.formats.missions",
     ".txt": "vulcan.formats.missions",
     **dict.fromkeys((".prism", ".pm", ".nm", ".jani", ".drn"), "vulcan.formats.prism"),
+    **dict.fromkeys((".POMDP", ".pomdp"), "vulcan.formats.pomdp"),
     ".json": "vulcan.formats.table",
     ".npz": "vulcan.formats.arrays",
     "gymnasium:": "vulcan.formats.gymnasium",
@@ -95,7 +98,9 @@ def open_model(text: str, settings: Sequence[str] = ()) -> OpenedModel:
     name, make, bound, *constraints = find_format(text).find_maker(text)
     _check_parameters(name, make, values)
     try:
-        opened = OpenedModel(make(**values), bound)
+        model = make(**values)
+        hidden = hasattr(model, "initial_belief")
+        opened = OpenedModel(BeliefModel(model) if hidden else model, bound)
         opened.constraints = tuple(constraints)
         return opened
     except VulcanError:
@@ -104,6 +109,35 @@ def open_model(text: str, settings: Sequence[str] = ()) -> OpenedModel:
         call = ", ".join(f"{key}={value!r}" for key, value in values.items())
         message = f"{name}({call}) can't be created: {describe_fault(error)}"
         raise OptionError(message) from error
+
+
+DECLARED: Final = ("horizon", "failure", "reward_range", "discount")
+
+
+def open_simulator(text: str, settings: Sequence[str] = ()) -> tuple[Any, dict[str, Any]]:
+    """Return a simulator that a string names, and what is declared of it and of learning.
+
+    It is an environment, `gymnasium:NAME`, or a class with the methods of a `GenerativeModel`,
+    which may have what is declared as attributes. Settings are parameters of the simulator, of
+    `vulcan.learn`, or what is declared.
+    """
+    from vulcan.execution.learning import learn
+
+    values = read_settings(settings)
+    known = {"method", "steps", "hold", "depth", "price", *DECLARED}
+    assert known <= set(inspect.signature(learn).parameters)
+    given = {name: values.pop(name) for name in known & set(values)}
+    form = find_format(text)
+    if hasattr(form, "find_simulator"):
+        simulator, declared = form.find_simulator(text, values)
+        return simulator, declared | given
+    if form.__name__ != __name__:
+        raise OptionError(f"{text}: --simulate needs gymnasium:NAME or a class of a simulator")
+    name, make, *_ = find_maker(text, ("initial", "sample", "actions"))
+    _check_parameters(name, make, values)
+    simulator = make(**values)
+    declared = {name: getattr(simulator, name) for name in DECLARED if hasattr(simulator, name)}
+    return simulator, declared | given
 
 
 def read_formats() -> dict[str, str]:
@@ -258,9 +292,10 @@ def describe_fault(error: BaseException) -> str:
 
 
 METHODS: Final = ("initial_state", "actions", "outcomes")
+HIDDEN: Final = ("initial_belief", "actions", "transitions", "observations")
 
 
-def find_maker(text: str) -> Maker:
+def find_maker(text: str, methods: Sequence[str] = METHODS) -> Maker:
     """Return the maker for a class in Python; an error for a missing one lists those there are."""
     place, colon, name = DOMAINS.get(text, text).rpartition(":")
     if text.endswith(".py"):
@@ -268,7 +303,7 @@ def find_maker(text: str) -> Maker:
     if place.endswith(".py"):
         if not Path(place).is_file():
             raise OptionError(f"there is no file {place}")
-        return _find_class(run_module(place, lambda: load_file(Path(place))), place, name)
+        return _find_class(run_module(place, lambda: load_file(Path(place))), place, name, methods)
     if not colon or not place:
         hint = suggest(text, DOMAINS)
         raise OptionError(f"there is no model {text!r}{hint}\na model is one of\n{list_formats()}")
@@ -279,14 +314,16 @@ def find_maker(text: str) -> Maker:
             sys.path.append(os.getcwd())  # permanently: later imports and workers need it
         return import_module(place)
 
-    return _find_class(run_module(place, load), place, name)
+    return _find_class(run_module(place, load), place, name, methods)
 
 
-def _find_class(module: ModuleType, place: str, name: str) -> Maker:
+def _find_class(module: ModuleType, place: str, name: str, methods: Sequence[str]) -> Maker:
     """Return the maker for a class of a module; an error lists those that it has."""
 
     def list_missing(kind: type) -> list[str]:
-        return [method for method in METHODS if not callable(getattr(kind, method, None))]
+        hidden = methods is METHODS and hasattr(kind, "initial_belief")
+        needed = HIDDEN if hidden else methods
+        return [method for method in needed if not callable(getattr(kind, method, None))]
 
     kind = getattr(module, name, None) if name else None
     if kind is None:
@@ -296,11 +333,12 @@ def _find_class(module: ModuleType, place: str, name: str) -> Maker:
             if isinstance(value, type) and value.__module__ == module.__name__
         }
         known = [f"{place}:{other}" for other, value in own.items() if not list_missing(value)]
-        listed = ", ".join(known) if known else f"no class with {', '.join(METHODS)}"
+        listed = ", ".join(known) if known else f"no class with {', '.join(methods)}"
         problem = f"{place} has no {name!r}" if name else f"{place} needs a class name"
         raise OptionError(f"{problem}; it has {listed}")
     if not isinstance(kind, type):
         raise OptionError(f"{place}:{name} is a {type(kind).__name__}, not the class of a model")
+    kind_of = "a model" if methods is METHODS else "a simulator"
     if missing := list_missing(kind):
-        raise OptionError(f"{place}:{name} is not a model: it has no {', '.join(missing)}")
+        raise OptionError(f"{place}:{name} is not {kind_of}: it has no {', '.join(missing)}")
     return kind.__name__, kind, None

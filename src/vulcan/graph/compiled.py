@@ -93,12 +93,13 @@ class CompiledGraph(Graph):
         self.states.append([(0, UNEVALUATED)])
         self._records.array[0] = compiled.initial.reshape(1)[0]
         self.source["outcomes"] = compiled.outcomes.address
-        for name in ("bound", "value_bound"):
+        for name in ("bound", "value_bound", "last_value"):
             function = getattr(compiled, name)
             self.source[name] = 0 if function is None else function.address
         self.source["state_size"] = compiled.initial.dtype.itemsize
         self.source["numbers"] = len(compiled.actions)
         self.source["most_outcomes"] = compiled.most_outcomes
+        self.source["last_steps"] = compiled.last_steps
         self.make_room()
         reader.compiled = compiled
 

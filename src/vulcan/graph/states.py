@@ -31,6 +31,8 @@ import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate, chain, pairwise, repeat
+from operator import mul
 from time import perf_counter
 from typing import Any, Final
 
@@ -42,7 +44,14 @@ from vulcan.errors import CheckpointError, OptionError
 from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
 from vulcan.model.compiled import ANSWER
 from vulcan.model.interface import FAILURE, Outcome, Start
-from vulcan.model.reader import Happened, ModelReader, label_outcomes
+from vulcan.model.reader import (
+    Answers,
+    Happened,
+    ModelReader,
+    StateNumbers,
+    label_answers,
+    label_outcomes,
+)
 from vulcan.numerics import (
     FAILED,
     FAILURE_STATE,
@@ -80,6 +89,7 @@ SOURCE: Final = np.dtype(
         ("outcomes", "u8"),  # addresses of functions, 0 for none
         ("bound", "u8"),
         ("value_bound", "u8"),
+        ("last_value", "u8"),
         ("parameters", "u8"),  # addresses of their arguments
         ("records", "u8"),
         ("answers", "u8"),
@@ -87,6 +97,7 @@ SOURCE: Final = np.dtype(
         ("state_size", "i8"),
         ("numbers", "i8"),  # of actions
         ("most_outcomes", "i8"),
+        ("last_steps", "i8"),  # that `last_value` can evaluate
         ("states", "i8"),  # numbers of filled rows
         ("actions", "i8"),
         ("outcome_rows", "i8"),
@@ -272,6 +283,22 @@ Credit = Callable[[Any, Any], float]
 SHORT: Final = 0.02  # seconds between two checks of the limits during evaluations
 
 
+def charge_outcomes(
+    constraints: Sequence[Constraint], state: Any, outcomes: Sequence[Outcome]
+) -> tuple[list[list[float]], list[float]]:
+    """Return what each outcome of an action is charged, and on average only the first time."""
+    charges = [[float(charge(c, o)) for c in constraints] for o in outcomes]
+    happened = state.events if type(state) is Happened else ()
+    chances = [float(o.probability) for o in outcomes]
+    means = [
+        0.0
+        if isinstance(constraint, Risk) and constraint.event in happened
+        else math.fsum(p * own[k] for p, own in zip(chances, charges, strict=True))
+        for k, constraint in enumerate(constraints)
+    ]
+    return charges, means
+
+
 class StateGraph(Graph):
     """The evaluated part of a model in Python, perhaps with a user's own credit of actions.
 
@@ -298,17 +325,16 @@ class StateGraph(Graph):
         self._state_objects: list[Any] = []
         self._action_labels: list[str] = []
         self._outcome_labels: list[str | None] = []
-        self._index: dict[Any, int] = {}
         self._label_numbers: dict[str, int] = {}
         self._ended: set[int] = set()
         # Rows that are not written yet: one conversion for many answers.
         self._new_states: list[tuple[int, int, int]] = []  # state, first_action, action_count
         self._new_actions: list[tuple[Any, ...]] = []
-        self._new_numbers: list[tuple[float, float]] = []  # probability, reward
+        self._new_chances: list[float] = []
+        self._new_rewards: list[float] = []
         self._new_reached: list[int] = []
         self._state_objects.append(reader.root)
-        if reader.merges:
-            self._index[reader.root] = self.ROOT
+        self._numbers = StateNumbers(self._state_objects if reader.merges else [])
         self._write()
 
     def expand(self, state: int) -> None:
@@ -317,13 +343,16 @@ class StateGraph(Graph):
 
     def expand_all(self, states: Sequence[int]) -> None:
         """Evaluate all actions of some states; each is written once all its answers are checked."""
-        began = perf_counter()
-        evaluated = self.reader.evaluate_all([self._state_objects[state] for state in states])
+        began, reader = perf_counter(), self.reader
+        objects = [self._state_objects[state] for state in states]
         try:
             with pause_collection():
-                for state, answers in zip(states, evaluated, strict=True):
-                    self._gather(state, answers)
-                    self.reader.sample(self._state_objects[state], answers)
+                available = reader.list_actions(objects)
+                counts, taken = map(len, available), [a for own in available for a in own.values()]
+                places = list(chain.from_iterable(map(repeat, objects, counts)))
+                answers = reader.read(places, taken)
+                self._gather(states, available, places, taken, answers)
+                reader.sample(objects, available, places, taken, answers)
         finally:
             self._write()
             self.evaluation_seconds += perf_counter() - began
@@ -442,71 +471,76 @@ class StateGraph(Graph):
         counts = self.states.array["action_count"][: self.states.count]
         self._ended = set(np.flatnonzero(counts == 0).tolist())
 
-    def _gather(self, state: int, answers: Sequence[tuple[str, Any, Sequence[Outcome]]]) -> None:
-        """Add the answers about a state to the rows that will be written."""
-        place = self._state_objects[state]
-        rows = []
-        for label, action, outcomes in answers:
-            number = self._label_numbers.setdefault(label, len(self._label_numbers))
-            numbers = [(float(o.probability), float(o.reward)) for o in outcomes]
-            mean = math.fsum(probability * reward for probability, reward in numbers)
-            credit = self._credit_of(place, action, mean)
-            rows.append((number, label, outcomes, numbers, mean, credit, self._find_all(outcomes)))
-        self._evaluations += len(rows)
-        self._new_states.append((state, self.actions.count + len(self._new_actions), len(rows)))
-        if not rows:
-            self._ended.add(state)
-        for number, label, outcomes, numbers, mean, credit, reached in rows:
-            safe = len(reached)
-            risk = math.fsum([p for p, _ in numbers[safe:]]) if reached else 1.0
-            first = self.outcomes.count + len(self._new_reached)
+    def _gather(
+        self,
+        states: Sequence[int],
+        available: Sequence[Mapping[str, Any]],
+        places: Sequence[Any],
+        taken: Sequence[Any],
+        answers: Answers,
+    ) -> None:
+        """Add the answers about states to the rows that will be written."""
+        chances, rewards = (list(map(float, column)) for column in answers[1:3])
+        ends = [0, *accumulate(answers.counts)]
+        means = [
+            math.fsum(map(mul, chances[begin:end], rewards[begin:end]))
+            for begin, end in pairwise(ends)
+        ]
+        claims = means if self._credit is None else list(map(self._credit_of, places, taken, means))
+        reached = self._find_all(answers.state)
+        numbers, first, ended = self._label_numbers, self.outcomes.count, self._ended
+        labels = [label for actions in available for label in actions]
+        action = self.actions.count
+        for state, actions in zip(states, available, strict=True):
+            self._new_states.append((state, action, len(actions)))
+            action += len(actions)
+            if not actions:
+                ended.add(state)
+        for label, mean, credit, (begin, end) in zip(
+            labels, means, claims, pairwise(ends), strict=True
+        ):
+            own = reached[begin:end]
+            safe = end - begin - own.count(FAILURE_STATE)
+            risk = math.fsum(chances[begin + safe : end]) if safe else 1.0
             open_count = safe
-            if self._ended and not self._ended.isdisjoint(reached):
-                open_count = sum(target not in self._ended for target in reached)
-            counts = (safe, len(numbers), open_count)
-            self._new_actions.append((mean, risk, credit, first, *counts, number))
-            self._new_numbers += numbers
-            self._new_reached += reached
-            self._new_reached += [FAILURE_STATE] * (len(numbers) - safe)
-            self._action_labels.append(label)
-            given = [outcome.label for outcome in outcomes]
-            if None in given and any(o.costs or o.event is not None for o in outcomes):
-                # Rows do not have the costs and events that labels may depend on.
-                given = list(label_outcomes(outcomes))
-            if self._constraints:
+            if ended and not ended.isdisjoint(own):
+                open_count -= sum(target in ended for target in own)
+            number = numbers.setdefault(label, len(numbers))
+            counts = (safe, end - begin, open_count)
+            self._new_actions.append((mean, risk, credit, first + begin, *counts, number))
+        self._evaluations += len(labels)
+        self._new_chances += chances
+        self._new_rewards += rewards
+        self._new_reached += reached
+        self._action_labels += labels
+        self._outcome_labels += self._list_labels(answers)
+        if self._constraints:
+            for place, outcomes in zip(places, answers.split(), strict=True):
                 self._charge(place, outcomes)
-            self._outcome_labels += given
-        self.expanded.append(state)
+        self.expanded += states
+
+    def _list_labels(self, answers: Answers) -> Sequence[str | None]:
+        """Return the labels of outcomes as the model gave them, where rows determine the others."""
+        if None in answers.label and (any(answers.costs) or any(answers.event)):
+            return label_answers(answers)
+        return answers.label
 
     def _charge(self, state: Any, outcomes: Sequence[Outcome]) -> None:
-        """Add what the outcomes of an action are charged, and on average only the first time."""
-        charges = [[float(charge(c, o)) for c in self._constraints] for o in outcomes]
+        """Add what the outcomes of an action are charged."""
+        charges, means = charge_outcomes(self._constraints, state, outcomes)
         self._new_outcome_charges += [(own,) for own in charges]
-        happened = state.events if type(state) is Happened else ()
-        chances = [float(o.probability) for o in outcomes]
-        means = [
-            0.0
-            if isinstance(constraint, Risk) and constraint.event in happened
-            else math.fsum(p * own[k] for p, own in zip(chances, charges, strict=True))
-            for k, constraint in enumerate(self._constraints)
-        ]
         self._new_charges.append((means,))
 
-    def _find_all(self, outcomes: Sequence[Outcome]) -> list[int]:
-        """Return the numbers of the next states of outcomes, adding new states."""
-        states = [outcome.state for outcome in outcomes if outcome.state is not FAILURE]
-        index, objects, numbers = self._index, self._state_objects, []
-        if not self.reader.merges:
-            objects += states
-            return list(range(len(objects) - len(states), len(objects)))
-        try:
-            for state in states:
-                number = index.setdefault(state, len(objects))
-                if number == len(objects):
-                    objects.append(state)
-                numbers.append(number)
-        except Exception as error:
-            raise self.reader.refuse_comparison(state, error) from error
+    def _find_all(self, states: Sequence[Any]) -> list[int]:
+        """Return the numbers of next states, adding those that are new."""
+        if self.reader.merges:
+            return self.reader.look_up(self._numbers.__getitem__, states)
+        numbers, objects = list[int](), self._state_objects
+        for state in states:
+            fails = state is FAILURE
+            numbers.append(FAILURE_STATE if fails else len(objects))
+            if not fails:
+                objects.append(state)
         return numbers
 
     def _write(self) -> None:
@@ -519,14 +553,15 @@ class StateGraph(Graph):
         self.charges.append(self._new_charges)
         self.outcome_charges.append(self._new_outcome_charges)
         rows = self.outcomes.extend(len(self._new_reached))
-        rows["probability"], rows["reward"] = np.array(self._new_numbers).reshape(-1, 2).T
+        rows["probability"], rows["reward"] = self._new_chances, self._new_rewards
         rows["state"] = self._new_reached
         for gathered in (
             self._new_states,
             self._new_actions,
             self._new_charges,
             self._new_outcome_charges,
-            self._new_numbers,
+            self._new_chances,
+            self._new_rewards,
             self._new_reached,
         ):
             gathered.clear()

@@ -4,6 +4,7 @@
 |---|---|
 | `dp` | levels of state–step pairs, and dynamic programs over them |
 | `thin_front`, `exact_front` | fronts of risk and reward: a few points per pair, or all |
+| `subgoals` | orders of subgoals, and plans along them |
 | `price_tree`, `plan` | Vulcan's tree for several prices, and plans on it |
 | `paper_tree`, `forward_search` | the paper's algorithms, with `local_tests` of histories |
 | `value_bounds` | upper bounds by best-first search |

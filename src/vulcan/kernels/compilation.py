@@ -7,11 +7,19 @@ long as in C++ without either, 2.2 with the first, 2.4 with the second, 1.0 with
 - `borrow` takes an array without counting references to it. Numba counts with atomic instructions
   wherever it cannot prove that they cancel, which in a search is in the innermost loop.
 
+**How long it takes.** By default Numba optimises each function that a kernel calls, turns it into
+machine code and wraps it for Python, before all of it is linked into the kernel and optimised
+again. Functions of kernels are only linked (`PartCompiler`), and compiled for types alone: Numba
+would also compile them for each constant that is passed. Both halve the time. The first relies on
+Numba's internals, so it is done with the versions that it was tried with (`LINKING`); with others
+kernels are the same, but take longer to compile.
+
 **Which file.** Numba caches a compiled function by the time stamp of its own source file. A caller
 in one file would keep using an old version of a callee in another, or the old value of a constant.
 So the cache directory of a function is named after a digest of the Numba version, whether indices
 are checked (`NUMBA_BOUNDSCHECK`), the file of the function, and all files of the same package that
-this one imports, directly or not: any change gives a new, empty directory.
+this one imports, directly or not: any change gives a new, empty directory, and a new version of
+the package whose sources are the same finds what is compiled.
 
 **What is trusted.** Numba reads compiled functions with pickle and runs them. So they are kept in a
 directory that only this user can write to, or else in a temporary directory, shared with worker
@@ -32,6 +40,7 @@ import shutil
 import stat
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
@@ -42,7 +51,11 @@ import numba
 from numba import types
 from numba.core import caching, cgutils
 from numba.core import config as numba_config
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.serialize import dumps
+from numba.core.typed_passes import NativeLowering
 from numba.extending import intrinsic
 from platformdirs import user_cache_path
 
@@ -52,12 +65,14 @@ PREFIX: Final = "vulcan-planner-"  # name prefix of temporary directories
 SUFFIX: Final = ".nbc"
 DIGEST_SIZE: Final = 32
 LARGEST: Final = sys.float_info.max
+LINKING: Final = (0, 62), (0, 68)  # versions of Numba, both included
 OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
-
-COMPILING: Final = "compiling the search kernels, once per machine: about 20 s in all"
 
 logger = logging.getLogger("vulcan")
 _warn_once = cache(logger.warning)
+
+
+_kernels: Counter[str] = Counter()  # of each module
 
 
 @contextmanager
@@ -75,8 +90,21 @@ def _own_cache(module: str, on_compile: Callable[[], None] | None = None) -> Ite
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function that Python calls, at its first call; cached on disk."""
-    with _own_cache(function.__module__, partial(_warn_once, COMPILING)):
-        return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    _kernels[function.__module__] += 1
+    with _own_cache(function.__module__, partial(_announce, function.__module__)):
+        options: dict[str, Any] = {"cache": True, "nogil": True, "no_cfunc_wrapper": True}
+        return _by_type(numba.njit(error_model="numpy", **options)(function))
+
+
+def _announce(module: str) -> None:
+    """Say, once for each module, what is compiled."""
+    count = _kernels[module]
+    _warn_once(
+        "compiling %s, once per machine: %d search %s, about a second each",
+        module,
+        count,
+        "kernel" if count == 1 else "kernels",
+    )
 
 
 def answer(signature: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -90,13 +118,76 @@ def answer(signature: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def routine(function: Callable[..., Any]) -> Any:
-    """Compile a function that kernels call, too long to be inlined."""
-    return numba.njit(error_model="numpy")(function)
+    """Compile a function that only kernels call, too long to be inlined."""
+    return _link(function)
 
 
 def part(function: Callable[..., Any]) -> Any:
     """Compile a function that only kernels call, inlined into each of them."""
-    return numba.njit(forceinline=True, error_model="numpy")(function)
+    return _link(function, forceinline=True)
+
+
+def _link(function: Callable[..., Any], **options: Any) -> Any:
+    """Compile a function to be linked into kernels; Python can't call it."""
+    if LINKING[0] <= numba.version_info.short <= LINKING[1]:
+        options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        options["pipeline_class"] = PartCompiler
+    return _by_type(numba.njit(error_model="numpy", **options)(function))
+
+
+def _by_type(dispatcher: Any) -> Any:
+    """Let kernels call a function by the types of its arguments, constants too."""
+    compile_for = dispatcher.get_call_template
+    dispatcher.get_call_template = lambda arguments, keywords: compile_for(
+        tuple(map(types.unliteral, arguments)), keywords
+    )
+    return dispatcher
+
+
+class PartLibrary(JITCodeLibrary):
+    """Code of a function that is linked into kernels, and optimised there."""
+
+    def _optimize_functions(self, module: Any) -> None:
+        module.data_layout = self._codegen._data_layout
+        passes, builder = self._codegen._function_pass_manager()
+        for function in module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
+
+    def _optimize_final_module(self) -> None:
+        """Leave this to the kernel."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class PartLowering(NativeLowering):
+    """Generates code without an address."""
+
+    _name = "vulcan_part_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags.no_compile = True
+        super().run_pass(state)
+        state.library._ensure_finalized()
+        # Callers find the code by what Python would call: here a builtin that refuses arguments.
+        state.cr = state.cr._replace(cfunc=object().__format__)
+        state.targetctx.insert_user_function(state.cr.cfunc, state.cr.fndesc, [state.library])
+        return True
+
+
+class PartCompiler(CompilerBase):
+    """Numba's compiler, for functions that are linked into kernels."""
+
+    def define_pipelines(self) -> list[Any]:
+        """Return Numba's passes, the one that generates code replaced."""
+        manager = PassManager("part")
+        for step, name in DefaultPassBuilder.define_nopython_pipeline(self.state).passes:
+            manager.add_pass(PartLowering if step is NativeLowering else step, name)
+        manager.finalize()
+        return [manager]
 
 
 @intrinsic

@@ -45,6 +45,9 @@ class LevelArrays(NamedTuple):
     place: Any  # scratch, per state: its pair in the next level (`put_in_place`)
 
 
+HOPELESS: Final = -1e300  # the value of pairs from which on no policy keeps a cap
+
+
 @kernel
 def sweep(levels, reward_weight, risk_weight, tips, two_levels, choice, values, begin, end):
     """Compute the best action and the value of each pair; ties go to the least risk.
@@ -96,22 +99,23 @@ def follow(levels, after, level, row):
 
 
 @kernel
-def sweep_several(levels, charges, weights, values):
+def sweep_several(levels, charges, weights, values, cap, least):
     """Fill the value, reward and charges from each pair on of the policy that is best for weights.
 
     `charges` has what each action row is charged, in any number of columns, and `weights` the
     weight of reward and the price of each charge. A pair's row of `values` has, in this order, the
     value weight · reward - Σ price · charge, the reward, and the charges. Ties go to the first
-    action.
+    action. Unless `least`, of `find_least_risks`, is empty, actions after which the risk can't stay
+    within the cap are not taken, and pairs without any other have the value `HOPELESS`.
     """
-    levels, charges = borrow(levels), borrow(charges)
+    levels, charges, least = borrow(levels), borrow(charges), borrow(least)
     weights, values = borrow(weights), borrow(values)
     width = charges.shape[1]
     for level in range(len(levels.first) - 2, -1, -1):
         if level + 2 < len(levels.first):
             put_in_place(levels, level + 1)
         for n in range(levels.first[level], levels.first[level + 1]):
-            row = find_best_row(levels, charges, weights, values, level, n)
+            row = find_best_row(levels, charges, weights, values, level, n, cap, least)
             values[n, 1] = levels.weights[level] * levels.expected_reward[row]
             for k in range(width):
                 values[n, 2 + k] = charges[row, k]
@@ -124,14 +128,44 @@ def sweep_several(levels, charges, weights, values):
             values[n, 0] = weights[0] * values[n, 1]
             for k in range(width):
                 values[n, 0] -= weights[1 + k] * values[n, 2 + k]
+            if len(least) > 0 and least[n] == np.inf:
+                values[n, 0] = HOPELESS
+
+
+@kernel
+def find_least_risks(levels, charges, cap, least):
+    """Fill the least risk from each pair on where it stays within a cap; inf where it can't."""
+    levels, charges, least = borrow(levels), borrow(charges), borrow(least)
+    for level in range(len(levels.first) - 2, -1, -1):
+        if level + 2 < len(levels.first):
+            put_in_place(levels, level + 1)
+        for n in range(levels.first[level], levels.first[level + 1]):
+            first, least[n] = levels.first_action[levels.state[n]], np.inf
+            for row in range(first, first + levels.action_count[levels.state[n]]):
+                risk = add_least_risk(levels, charges, level, row, least)
+                if risk <= cap:
+                    least[n] = min(least[n], risk)
 
 
 @part
-def find_best_row(levels, charges, weights, values, level, n):
+def add_least_risk(levels, charges, level, row, least):
+    """Return the least risk from an action on; the next level is in place."""
+    risk, begin = charges[row, 0], levels.first_outcome[row]
+    for o in range(begin, begin + levels.safe_count[row]):
+        after = find_next(levels, level, o)
+        if after >= 0:
+            risk += levels.probability[o] * least[after]
+    return risk
+
+
+@part
+def find_best_row(levels, charges, weights, values, level, n, cap, least):
     """Return the action row of the largest value in a pair; its next level is in place."""
     first = levels.first_action[levels.state[n]]
     best, best_row = -np.inf, first
     for row in range(first, first + levels.action_count[levels.state[n]]):
+        if len(least) > 0 and add_least_risk(levels, charges, level, row, least) > cap:
+            continue
         value = value_row(levels, charges, weights, values, level, row)
         if value > best:
             best, best_row = value, row
@@ -153,15 +187,15 @@ def value_row(levels, charges, weights, values, level, row):
 
 
 @kernel
-def choose_several(levels, charges, weights, values, choice):
+def choose_several(levels, charges, weights, values, choice, cap, least):
     """Fill the action row that the policy of `sweep_several` takes in each pair."""
-    levels, charges = borrow(levels), borrow(charges)
+    levels, charges, least = borrow(levels), borrow(charges), borrow(least)
     weights, values, choice = borrow(weights), borrow(values), borrow(choice)
     for level in range(len(levels.first) - 2, -1, -1):
         if level + 2 < len(levels.first):
             put_in_place(levels, level + 1)
         for n in range(levels.first[level], levels.first[level + 1]):
-            choice[n] = find_best_row(levels, charges, weights, values, level, n)
+            choice[n] = find_best_row(levels, charges, weights, values, level, n, cap, least)
 
 
 @kernel

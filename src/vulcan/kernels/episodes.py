@@ -46,8 +46,8 @@ VALUE = np.dtype(
 
 
 @kernel
-def play(policy, charges, once, stream, rewards, ends, decisions, totals):
-    """Play an episode for each element of the arrays.
+def play(policy, begin, charges, once, stream, rewards, ends, decisions, totals):
+    """Play an episode for each element of the arrays, from a decision on.
 
     `stream` is a `STREAM` [1]; an episode ends in END, FAILED or UNPLANNED. `totals` [n, K], zeros,
     get what each is charged.
@@ -55,7 +55,7 @@ def play(policy, charges, once, stream, rewards, ends, decisions, totals):
     first, outcomes, discount = borrow(policy)
     control = stream[0]
     for k in range(len(rewards)):
-        node = 0 if len(first) > 1 else END
+        node = begin if len(first) > 1 else END
         collected, weight, level = 0.0, 1.0, 0
         while node >= 0:
             row = draw_outcome(first, outcomes, node, control)

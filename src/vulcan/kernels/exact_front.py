@@ -18,6 +18,9 @@ some policy that takes the point is to have a dual gap of at most `slack`, then
 
 where least_reach is the smallest probability of any history that leads to the node.
 
+Points whose risk exceeds a cap on the risk ahead are dropped, so that every history keeps it. A
+representative keeps it where what it represents does.
+
 Points closer together in reward than `thinness`, or than it takes to have at most `most_points`,
 are represented by the point of least risk; `error` bounds the reward lost from a node on.
 
@@ -33,7 +36,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vulcan.kernels import codes
-from vulcan.kernels.compilation import borrow, find_bin, kernel, part, scale_bins
+from vulcan.kernels.compilation import borrow, find_bin, kernel, part, routine, scale_bins
 
 NUMBERS = [("risk", "f8"), ("reward", "f8"), ("dual_gap", "f8")]
 
@@ -51,6 +54,7 @@ CONTROL = np.dtype(
     [
         ("price", "f8"),
         ("slack", "f8"),
+        ("cap", "f8"),  # points of a larger risk are dropped
         ("thinness", "f8"),
         ("most_points", "i8"),
         ("rare_points", "i8"),  # most points of nodes that are rarely reached
@@ -326,12 +330,12 @@ def reduce_candidates(memory, written):
     return sort_candidates(candidates, keys, left, span / most), thinness + span / most
 
 
-@kernel  # called, not inlined: sorting takes long to compile and much longer than a call
+@routine
 def sort_candidates(candidates, keys, written, thinness):
     """Sort candidates by risk; drop those with at most `thinness` more reward than the last."""
     for j in range(written):
         keys[j] = candidates[j].risk
-    order = np.argsort(keys[:written])
+    order = rank(keys[:written])
     moved = candidates[:written].copy()
     count = 0
     for j in order:
@@ -358,6 +362,8 @@ def close_node(edges, memory, n, gathered, error):
         candidates[j].risk, candidates[j].reward = kept[j].risk, kept[j].reward
         candidates[j].dual_gap, candidates[j].left = kept[j].dual_gap, j
     count, lost = reduce_candidates(memory, gathered)
+    while count > 0 and candidates[count - 1].risk > control[0].cap:
+        count -= 1
     first, part_ = control[0].points, control[0].parts
     if first + count > len(points):
         return codes.NEEDS_POINTS
@@ -374,16 +380,31 @@ def close_node(edges, memory, n, gathered, error):
             memory.parts[part_ + i] = memory.chosen[candidate.left, i]
         part_ += width
         memory.keys[j] = candidate.dual_gap
-    rank_dual_gaps(points[first : first + count], memory.keys[:count])
+    order = rank(memory.keys[:count])
+    for j in range(count):
+        points[first + j].by_dual_gap = order[j]
     memory.fronts[n].count = count
     memory.fronts[n].error = error + lost
     control[0].points, control[0].parts = first + count, part_
     return codes.DONE
 
 
-@kernel
-def rank_dual_gaps(points, keys):
-    """Fill the order of points by their dual gap, given in `keys`."""
-    order = np.argsort(keys)
-    for j in range(len(order)):
-        points[j].by_dual_gap = order[j]
+@routine  # `np.argsort` takes a second to compile
+def rank(keys):
+    """Return the places of numbers in ascending order, equal ones as they come (merge sort)."""
+    count, width = len(keys), 1
+    order, merged = np.arange(count), np.empty(count, np.int64)
+    while width < count:
+        for low in range(0, count, 2 * width):
+            middle, high = min(low + width, count), min(low + 2 * width, count)
+            left, right = low, middle
+            for place in range(low, high):
+                if right == high or (left < middle and keys[order[left]] <= keys[order[right]]):
+                    merged[place] = order[left]
+                    left += 1
+                else:
+                    merged[place] = order[right]
+                    right += 1
+        order, merged = merged, order
+        width *= 2
+    return order

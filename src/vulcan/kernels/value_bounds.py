@@ -11,11 +11,14 @@ for V, an opened one
 
 Only an action of the largest U(h, a) has its outcomes stored, and only histories that such actions
 reach are opened: others cannot matter before those have fallen. A history with one step left is
-evaluated exactly at once, and so is one without actions.
+evaluated exactly at once, and so is one without actions. A compiled model may evaluate histories
+with more steps left (`last_value`). Then an action after which that is so gets its exact value, and
+what comes after it is not stored.
 
-Each walk from the root opens one history: that of the largest *promise*, the probability of
-reaching it times the fall of U per work that opening histories of its level has brought so far. A
-promise of 0 means U(h) = V(h): all histories that the best actions reach are final.
+Each walk from the root, or from a history below it, opens one history: that of the largest
+*promise*, the probability of reaching it times the fall of U per work that opening histories of its
+level has brought so far. A promise of 0 means U(h) = V(h): all histories that the best actions
+reach are final.
 
     nodes  [N]  a history: state, first_edge (NONE until opened), upper, promise
     edges  [E]  an action of an opened history: first_child (NONE until stored), upper, promise
@@ -66,6 +69,17 @@ def bound_value(problem, record, level, price):
 
 
 @part
+def bound_last(problem, record, level, price):
+    """Return the value of a state that the model's own `last_value` evaluates; inf for nan."""
+    source, weight = problem.source[0], problem.weights[level]
+    if weight == 0.0:
+        return 0.0
+    function, step = source.last_value, np.int64(level)
+    value = call_value_bound(function, source.parameters, record, step, price / weight)
+    return np.inf if np.isnan(value) else weight * value
+
+
+@part
 def decide_last(problem, action, s, level, price):
     """Return the value of a state with one step left; nan if an answer breaks a rule."""
     source = problem.source[0]
@@ -91,6 +105,8 @@ FALL: Final = np.dtype([("total", "f8"), ("work", "f8")], align=True)
 PROGRESS: Final = np.dtype(
     [
         ("price", "f8"),
+        ("start", "i8"),  # the history whose bound is wanted, and its level
+        ("start_level", "i8"),
         ("nodes", "i8"),  # how many rows are filled
         ("edges", "i8"),
         ("opened", "i8"),  # histories so far
@@ -121,20 +137,21 @@ class Bounds(NamedTuple):
 
 @kernel
 def tighten(problem, bounds):
-    """Open histories until the root is final, it is time to pause, or something is needed."""
+    """Open histories until the start is final, it is time to pause, or something is needed."""
     problem, bounds = borrow(problem), borrow(bounds)
     state = bounds.progress[0]
-    while bounds.nodes[0].promise > 0.0:
+    while bounds.nodes[state.start].promise > 0.0:
         if state.opened >= state.pause:
             return codes.PAUSED
         depth, news = walk(problem, bounds, state)
-        if news != codes.KNOWN:
-            return news
-        news = look_into(problem, bounds, state, bounds.path[depth].node, depth)
-        if news != codes.KNOWN:
+        if news == codes.KNOWN:
+            news = look_into(problem, bounds, state, bounds.path[depth].node, depth)
+        if news == codes.FINALISED:
+            renew(problem, bounds, bounds.path[depth].node)
+        elif news != codes.KNOWN:
             return news
         state.opened += 1
-        for level in range(depth - 1, -1, -1):
+        for level in range(depth - 1, state.start_level - 1, -1):
             step = bounds.path[level]
             node = bounds.nodes[step.node]
             a = problem.states[node.state].first_action + step.edge - node.first_edge
@@ -149,11 +166,14 @@ def walk(problem, bounds, state):
 
     An action on the way that has become the best one of its history has its outcomes stored.
     """
-    depth, node = 0, 0
+    depth, node = state.start_level, state.start
     while bounds.nodes[node].first_edge != NONE:
         s, first = bounds.nodes[node].state, bounds.nodes[node].first_edge
         e = find_best(problem, bounds, node)
         edge, row = bounds.edges[e], problem.states[s].first_action + e - first
+        if edge.first_child == NONE and are_last(problem, depth + 1):
+            bounds.path[depth].node = node
+            return depth, finalise_edge(problem, bounds, state, s, row, depth, edge)
         if edge.first_child == NONE:
             news = store_children(problem, bounds, state, s, row, depth, edge)
             if news != codes.KNOWN:
@@ -209,22 +229,19 @@ def look_into(problem, bounds, state, number, level):
     """Open a history, or evaluate it: KNOWN, or what is needed for that."""
     node, source = bounds.nodes[number], problem.source[0]
     last = len(problem.weights) - 1
-    if level == last and source.outcomes != 0:
-        value = decide_last(problem, bounds.scratch[0], node.state, level, state.price)
+    if are_last(problem, level) or (level == last and source.outcomes != 0):
+        value = decide_end(problem, bounds, state, node.state, level)
         if not np.isnan(value):
-            return finalise(bounds, state, node, level, value, WORK_OF_LAST)
+            work = 1.0 if are_last(problem, level) else WORK_OF_LAST
+            return finalise(bounds, state, node, level, value, work)
         # An answer broke a rule: to open the state says which.
     news = have_actions(problem, node.state)
     if news != codes.KNOWN:
         state.node, state.level = number, level
         return news
     count = problem.states[node.state].action_count
-    if count == 0:
-        return finalise(bounds, state, node, level, 0.0, 1.0)
-    if level == last:
-        value, first = -np.inf, problem.states[node.state].first_action
-        for a in range(first, first + count):
-            value = max(value, weigh(problem, state, level, a))
+    if count == 0 or level == last:
+        value = decide_end(problem, bounds, state, node.state, level)
         return finalise(bounds, state, node, level, value, 1.0)
     if state.edges + count > len(bounds.edges):
         return codes.NEEDS_ROOM
@@ -236,12 +253,55 @@ def look_into(problem, bounds, state, number, level):
 
 
 @part
+def decide_end(problem, bounds, state, s, level):
+    """Return the value of a state after which nothing is stored; nan if an answer breaks a rule."""
+    source, known = problem.source[0], problem.states[s]
+    if are_last(problem, level):
+        return bound_last(problem, find_record(source, s), level, state.price)
+    if level == len(problem.weights) - 1 and source.outcomes != 0:
+        return decide_last(problem, bounds.scratch[0], s, level, state.price)
+    value = -np.inf
+    for a in range(known.first_action, known.first_action + known.action_count):
+        value = max(value, weigh(problem, state, level, a))
+    return value if known.action_count > 0 else 0.0
+
+
+@part
 def finalise(bounds, state, node, level, value, work):
     """Write the exact value of a history."""
     note_size(state, value)
     note_fall(bounds, level, max(0.0, node.upper - value), work)
     node.upper, node.promise = min(node.upper, value), 0.0
     return codes.KNOWN
+
+
+@part
+def are_last(problem, level):
+    """Whether the model evaluates the states of a level exactly."""
+    return len(problem.weights) - level <= problem.source[0].last_steps
+
+
+@routine
+def finalise_edge(problem, bounds, state, s, a, level, edge):
+    """Write the exact value of an action, after which the model evaluates all states."""
+    value = decide_edge(problem, state, s, a, level)
+    note_fall(bounds, level + 1, max(0.0, edge.upper - value), 1.0)
+    edge.upper, edge.promise = min(edge.upper, value), 0.0
+    return codes.FINALISED
+
+
+@part
+def decide_edge(problem, state, s, a, level):
+    """Return the exact value of an action, after which the model evaluates all states."""
+    action, source = problem.actions[a], problem.source[0]
+    value = weigh(problem, state, level, a)
+    evaluate(source, s, action.number, source.following)
+    for k in range(action.safe_count):
+        place = source.following + np.uint64(k * source.state_size)
+        to_go = bound_last(problem, place, level + 1, state.price)
+        note_size(state, to_go)
+        value += problem.answers[k].probability * to_go
+    return value
 
 
 @part
@@ -373,3 +433,55 @@ def renew(problem, bounds, number):
     """Renew the bound and the promise of an opened history from its best action."""
     node, edge = bounds.nodes[number], bounds.edges[find_best(problem, bounds, number)]
     node.upper, node.promise = min(node.upper, edge.upper), edge.promise
+
+
+VISIT: Final = np.dtype([("node", "i8"), ("level", "i8"), ("chance", "f8")], align=True)
+
+
+@kernel
+def find_value(problem, bounds, visits, price):
+    """Return what the best actions below a final history are worth at another price.
+
+    The last steps, of which no actions are stored, are decided anew. `visits` is scratch.
+    """
+    problem, bounds, visits = borrow(problem), borrow(bounds), borrow(visits)
+    state = bounds.progress[0]
+    own, state.price, total, count = state.price, price, 0.0, 1
+    visits[0].node, visits[0].level, visits[0].chance = state.start, state.start_level, 1.0
+    while count > 0:
+        count -= 1
+        number, level, chance = visits[count].node, visits[count].level, visits[count].chance
+        s, first = bounds.nodes[number].state, bounds.nodes[number].first_edge
+        if first == NONE:
+            total += chance * decide_end(problem, bounds, state, s, level)
+            continue
+        e = find_best(problem, bounds, number)
+        a, child = problem.states[s].first_action + e - first, bounds.edges[e].first_child
+        action = problem.actions[a]
+        if child == NONE:
+            total += chance * decide_edge(problem, state, s, a, level)
+            continue
+        total += chance * weigh(problem, state, level, a)
+        for k in range(action.safe_count):
+            visits[count].node, visits[count].level = child + k, level + 1
+            visits[count].chance = chance * problem.outcomes[action.first_outcome + k].probability
+            count += 1
+    state.price = own
+    return total
+
+
+@kernel
+def reach_children(problem, bounds, number, level, k):
+    """Make sure that the histories after an action of an opened history are stored, or say why not.
+
+    DONE if the model evaluates them exactly.
+    """
+    problem, bounds = borrow(problem), borrow(bounds)
+    state, node = bounds.progress[0], bounds.nodes[number]
+    edge = bounds.edges[node.first_edge + k]
+    if edge.first_child != NONE:
+        return codes.KNOWN
+    if are_last(problem, level + 1):
+        return codes.DONE
+    row = problem.states[node.state].first_action + k
+    return store_children(problem, bounds, state, node.state, row, level, edge)

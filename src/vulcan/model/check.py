@@ -22,7 +22,15 @@ from typing import Any, Final
 
 from vulcan.errors import ModelError, OptionError
 from vulcan.model.interface import Outcome, Start
-from vulcan.model.reader import ModelCalls, add_up, group_outcomes, label_outcomes, make_plain
+from vulcan.model.keys import advise_to_merge, require_honest_keys
+from vulcan.model.reader import (
+    ModelCalls,
+    ModelReader,
+    add_up,
+    group_outcomes,
+    label_outcomes,
+    make_plain,
+)
 from vulcan.model.rules import (
     Rule,
     Violation,
@@ -80,6 +88,12 @@ def check_model(model: Any, *, most_states: int = 100_000) -> ModelReport:
         raise OptionError(f"most_states must be a whole number of at least 1, not {most_states!r}")
     walk = _CheckWalk(model, most_states)
     walk.run()
+    if walk.report.ok and hasattr(model, "key"):
+        try:
+            require_honest_keys(ModelReader(model))
+        except ModelError as error:
+            walk.report.violations.append(error.violation)
+            walk.report.violation_count += 1
     return walk.report
 
 
@@ -121,6 +135,8 @@ class ModelReport:
     duplicates
         Number of evaluated states that equal others and differ from them in something that is not
         compared: they must answer the same. At most 10,000 are evaluated, 20 for each state.
+    advice
+        What merging would win where many histories give few different answers; else empty.
     """
 
     violations: list[Violation] = field(default_factory=list)
@@ -138,6 +154,7 @@ class ModelReport:
     merged: int = 0
     first_merged: str = ""
     duplicates: int = 0
+    advice: str = ""
 
     @property
     def ok(self) -> bool:
@@ -159,6 +176,7 @@ class ModelReport:
             ("outcomes", f"{self.outcomes:,}"),
             ("merged", f"{self.first_merged}{more}" if self.merged else ""),
             ("duplicates", beside if self.duplicates else ""),
+            ("advice", self.advice),
             ("rewards", f"{low:.6g} to {high:.6g}" if self.reward_range else "none"),
             ("costs", ", ".join(f"{n} {a:.6g} to {b:.6g}" for n, (a, b) in self.costs.items())),
             ("events", ", ".join(sorted(self.events))),
@@ -187,6 +205,8 @@ class _CheckWalk(ModelCalls):
         self.report = ModelReport()
         self._most_states = most_states
         self._seen: dict[Any, list[Any]] = {}  # each state with its duplicates
+        self._answers: set[int] = set()  # hashes of what evaluated states answer
+        self._evaluated = 0
 
     def run(self) -> None:
         """Check the attributes of the model, then its initial state, then all reachable states."""
@@ -219,6 +239,12 @@ class _CheckWalk(ModelCalls):
     def _walk(self, root: _VisitedState) -> None:
         """Visit the states breadth first."""
         waiting = deque([(root, 0)])
+        self._visit_all(waiting)
+        if not hasattr(self.model, "key"):
+            counts = (self._evaluated, len(self._answers), self.report.outcomes)
+            self.report.advice = advise_to_merge(*counts, self.report.states)
+
+    def _visit_all(self, waiting: deque[tuple[_VisitedState, int]]) -> None:
         while waiting and waiting[0][1] < self.report.levels:
             place, level = waiting.popleft()
             if place.equal is None:
@@ -255,6 +281,14 @@ class _CheckWalk(ModelCalls):
                 # Before the next call: the model may reuse its state objects.
                 place.reach(action, observed, outcomes)
             self._repeat(outcomes, place, action)
+        self._evaluated += 1
+        numbers = [
+            (one.probability, one.reward, one.fails, one.costs, one.event)
+            for outcomes in place.outcomes
+            for one in outcomes or ()
+            if isinstance(one, Outcome)
+        ]
+        self._answers.add(hash(repr((labels, numbers))))
 
     def _read_duplicate(self, place: _VisitedState) -> None:
         """Evaluate a duplicate beside the state that it equals, and compare the answers."""

@@ -11,17 +11,22 @@ their machine code is cached and has an address:
     outcomes(parameters, state, action, answers, following) -> count
     bound(parameters, state, step) -> reward                             (may be omitted)
     value_bound(parameters, state, step, price) -> value                 (may be omitted)
+    last_value(parameters, state, step, price) -> value                  (may be omitted)
 
 `outcomes` writes the outcomes of an action, given by its number, into `answers` (of dtype `ANSWER`)
 and the state after each safe one into `following`, safe outcomes first. It returns their number,
 0 if the state has no such action; a state without actions is a safe terminal. Actions are numbered
 in the order in which the plain model lists them. `bound` is the model's `reward_to_go_bound`, and
-`value_bound` its `value_to_go_bound`.
+`value_bound` its `value_to_go_bound`. `last_value` is what the best policy attains, exactly: the
+largest expected reward to come less the price times the risk to come. It is called where at most
+`last_steps` steps are left, so that proofs of upper bounds end that many steps early; models can
+find it for all outcomes of those steps at once.
 
 Numba functions see pointers: `numba.carray(pointer, length)` makes an array of one. The parameters
 are copied for each search, so that the functions may use part of them as scratch space.
 `outcomes_signature`, `bound_signature` and `value_bound_signature` give the types for
-`numba.cfunc`. A complete example is `examples/glider.py` in the repository.
+`numba.cfunc`; `last_value` has that of `value_bound`. A complete example is `examples/glider.py`
+in the repository.
 """
 
 from __future__ import annotations
@@ -54,8 +59,10 @@ class CompiledModel:
         The label of each action, by number.
     most_outcomes
         The largest number of outcomes of an action.
-    outcomes, bound, value_bound
+    outcomes, bound, value_bound, last_value
         The functions, made with `numba.cfunc`.
+    last_steps
+        How many steps before the end `last_value` can evaluate a state; 0 without it.
     """
 
     initial: NDArray[Any]
@@ -65,6 +72,8 @@ class CompiledModel:
     outcomes: Any
     bound: Any = None
     value_bound: Any = None
+    last_value: Any = None
+    last_steps: int = 0
 
     def __post_init__(self) -> None:
         for name in ("initial", "parameters"):
@@ -78,10 +87,16 @@ class CompiledModel:
             raise OptionError("actions of a compiled model must be distinct labels")
         if type(self.most_outcomes) is not int or self.most_outcomes < 1:
             raise OptionError("most_outcomes of a compiled model must be at least 1")
+        if type(self.last_steps) is not int or (self.last_steps > 0) != bool(self.last_value):
+            raise OptionError(
+                "last_steps of a compiled model must be a whole number, at least 1 if there is a "
+                "last_value, else 0"
+            )
         for name, function, signature in (
             ("outcomes", self.outcomes, outcomes_signature),
             ("bound", self.bound, bound_signature),
             ("value_bound", self.value_bound, value_bound_signature),
+            ("last_value", self.last_value, value_bound_signature),
         ):
             if function is None and name != "outcomes":
                 continue
@@ -89,8 +104,9 @@ class CompiledModel:
             wanted = signature(self.initial.dtype, self.parameters.dtype)
             if getattr(function, "_sig", None) != wanted or not hasattr(function, "address"):
                 raise OptionError(
-                    f"{name} of a compiled model must be made with numba.cfunc({name}_signature("
-                    "state, parameters)), with the dtypes of `initial` and `parameters`"
+                    f"{name} of a compiled model must be made with "
+                    f"numba.cfunc({signature.__name__}(state, parameters)), with the dtypes of "
+                    "`initial` and `parameters`"
                 )
 
 
@@ -110,7 +126,7 @@ def bound_signature(state: Any, parameters: Any) -> Any:
 
 
 def value_bound_signature(state: Any, parameters: Any) -> Any:
-    """Return the type of `value_bound` for `numba.cfunc`, likewise."""
+    """Return the type of `value_bound` and `last_value` for `numba.cfunc`, likewise."""
     from numba import types
 
     places = (_point_to(parameters), _point_to(state))

@@ -16,6 +16,12 @@ Optional attributes:
 
 Optional methods:
 
+    outcomes_batch(states, actions)
+        The outcomes of many pairs of a state and an action at once, for two lists of the same
+        length: probabilities and rewards, arrays with a row for each pair; next states, in as many
+        rows, with None for a failure; and perhaps labels, in rows as well. All rows have the
+        same length: those with fewer outcomes end with failures of probability 0. The answers are
+        those of `outcomes`, to the last digit, without costs and events; a sample is compared.
     action_label(action)
         The label of an action, by default `str(action)`.
     default_action(state)
@@ -25,6 +31,15 @@ Optional methods:
     default_bounds(state, step)
         Upper bound on the risk, and lower bound on the expected reward (discounted from that step
         on), of following the default action from a state until the horizon.
+    key(state)
+        What of the state matters from there on, anything hashable: states with equal keys count as
+        one. Certificates test whether they answer alike.
+    subgoals(state)
+        Where a state is, and what is still worth reaching: a place, and a list of places, anything
+        hashable. In states at the same place the same moves lead to the same places. Where states
+        are too many because rewards are paid once, plans go from one such place to the next
+        (`Subgoals`). By default places are the parts of a state that change without a reward. Only
+        the plan is worse where that is not true.
     reward_to_go_bound(state, step)
         An upper bound on the reward that any policy still earns from a state at a step. With it
         `Vulcan` proves sharper upper bounds, and `RAOStar` expands fewer states.
@@ -69,6 +84,8 @@ class Failure(Enum):
     """The type of `FAILURE`, the state that a failing outcome leads to."""
 
     FAILURE = "failure"
+
+    __hash__ = object.__hash__  # that of Enum is slow, and states are looked up all the time
 
     def __repr__(self) -> str:
         return "FAILURE"

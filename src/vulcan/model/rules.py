@@ -64,6 +64,7 @@ class Rule(StrEnum):
     STATES_COMPARE = "states compare"
     STATES_STAY = "states stay the same"
     STATES_ALIKE = "equal states are alike"
+    KEYS = "equal keys are alike"
     HASHES_STAY = "hashes stay the same"
     ACTIONS_EXIST = "actions exist"
     ACTIONS_LISTED = "actions are a list"
@@ -130,8 +131,10 @@ def read_frame(model: Any) -> tuple[Frame, list[Violation]]:
         given = {name: read_attribute(model, name, default) for name, default in ATTRIBUTES.items()}
     except ModelError as error:
         return (0, 1.0, True), [error.violation]
+    hidden = hasattr(model, "initial_belief")
+    hint = "; its states are hidden: use vulcan.BeliefModel(model)" if hidden else ""
     found = [
-        Violation(Rule.INTERFACE, f"{type(model).__name__} has no method {name}()")
+        Violation(Rule.INTERFACE, f"{type(model).__name__} has no method {name}(){hint}")
         for name in ("initial_state", "actions", "outcomes")
         if not callable(given[name])
     ]

@@ -9,14 +9,14 @@ back takes about a tenth of that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from time import perf_counter
 from typing import Any, Final, Self
 
 from vulcan.errors import ModelError, OptionError
 from vulcan.model.compiled import forget_compiled
 from vulcan.model.interface import Outcome, Start
-from vulcan.model.reader import ModelReader
+from vulcan.model.reader import Answers, ModelReader
 from vulcan.model.rules import Rule, Violation
 from vulcan.parallel.executors import Channel, Executor
 from vulcan.parallel.pool import WorkerPool
@@ -44,18 +44,10 @@ class WorkerReader(ModelReader):
     def __exit__(self, *error: object) -> None:
         self._pool.close()
 
-    def evaluate(self, state: Any) -> list[tuple[str, Any, list[Outcome]]]:
-        return next(self.evaluate_all([state]))
-
-    def evaluate_all(self, states: Sequence[Any]) -> Iterator[list[tuple[str, Any, list[Outcome]]]]:
+    def read(self, states: Sequence[Any], actions: Sequence[Any]) -> Answers:
         if any(isinstance(state, Start) for state in states):
-            yield from map(super().evaluate, states)
-            return
-        known = [(state, self.actions(state)) for state in states]
-        pairs = [(state, action) for state, actions in known for action in actions.values()]
-        answers = iter(self.evaluate_pairs(pairs))
-        for _, actions in known:
-            yield [(label, action, next(answers)) for label, action in actions.items()]
+            return super().read(states, actions)
+        return Answers.gather(self.evaluate_pairs(list(zip(states, actions, strict=True))))
 
     def evaluate_pairs(self, pairs: Sequence[tuple[Any, Any]]) -> list[list[Outcome]]:
         """Return the outcomes of (state, action) pairs, evaluated in parallel."""
@@ -72,7 +64,8 @@ class WorkerReader(ModelReader):
             message = f"the workers gave no answer: {error!r}"
             raise ModelError(Violation(Rule.ANSWERS, message, pairs[0][0])) from error
         note_answer(perf_counter() - began)
-        return [outcomes for some in answers for outcomes in some]
+        found = (outcomes for some in answers for outcomes in some)
+        return [list(self.represent_all(some)) if self.has_keys else some for some in found]
 
 
 def _open_reader(channel: Channel, model: Any, events: frozenset[str]) -> ModelReader:

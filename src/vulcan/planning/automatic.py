@@ -1,11 +1,12 @@
 """The default solver.
 
-What can be unrolled (`vulcan.exact.search`) is solved with a proved gap. Where nearly every history
-is a state of its own, and an action ends the mission, a plan grows from the root
-(`vulcan.sampling.growth`). The rest is left to `Vulcan`, and where that finds nothing acceptable,
-or rewards are too large for it, to the most cautious policy that looks one step ahead. With a limit
-of samples or histories, a plan grows where a few evaluations find histories that never merge, and
-`Vulcan` searches elsewhere, also where a checkpoint is to be resumed.
+What can be unrolled (`vulcan.exact.search`) is solved with a proved gap. Where states merge and are
+too many because rewards are paid once, a plan goes from one to the next (`vulcan.exact.subgoals`).
+Where nearly every history is a state of its own, and an action ends the mission, a plan grows from
+the root (`vulcan.sampling.growth`). The rest is left to `Vulcan`, and where that finds nothing
+acceptable, or rewards are too large for it, to the most cautious policy that looks one step ahead.
+With a limit of samples or histories, a plan grows where a few evaluations find histories that never
+merge, and `Vulcan` searches elsewhere, also where a checkpoint is to be resumed.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
+from vulcan.constraints import RiskAhead
 from vulcan.errors import OptionError
 from vulcan.exact.pipeline import AUTOMATIC, RANDOMISED, narrow
 from vulcan.exact.search import ExactSearch
+from vulcan.exact.subgoals import FOUND, PlaceMap, SubgoalSearch
 from vulcan.exact.sweeps import find_least_risk_policy
 from vulcan.graph.compiled import find_compiled
 from vulcan.model.reader import ModelReader
@@ -38,6 +41,9 @@ SHORT: Final = 2.0
 
 LONG: Final = 100_000
 """Horizon at which a round of samples takes longer than a time limit may be exceeded by."""
+
+SHARE_AT_FIRST: Final = 0.1
+"""Share of the work of unrolling before plans from subgoal to subgoal are tried."""
 
 PROBED: Final = 5_000
 """States that are evaluated to see whether histories merge, where samples are limited."""
@@ -102,7 +108,7 @@ class Automatic(Solver):
         elif options.checkpoint is not None:
             remark = "no checkpoint: only a search that samples writes one"
             finding = replace(finding, explanation=f"{finding.explanation} ({remark})")
-        return finding
+        return replace(finding, advice=run.advise())
 
     def _search_several(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
@@ -110,25 +116,40 @@ class Automatic(Solver):
         """Unroll a problem with several constraints as far as the limits allow, and solve it."""
         run = ExactSearch(problem, reader, monitor, self, options.graph, options.threads)
         monitor.start_clock()
-        if run.unroll(while_it_pays=monitor.limits.time_limit is None):
+        unrolled = run.unroll(while_it_pays=True)
+        summed = not any(isinstance(c, RiskAhead) for c in problem.constraints)
+        if not unrolled and run.finds_histories and monitor.stopped_by is None and summed:
+            given, monitor.limits = monitor.limits, monitor.limits.by_default(monitor.seconds)
+            finding = self._grow(run)
+            if finding is not None:
+                return finding
+            monitor.limits = given
+        if unrolled or (monitor.limits.time_limit is not None and run.unroll()):
             narrow(run, RANDOMISED if self.randomised else AUTOMATIC)
             return run.find("best policy found, with a proved gap")
         return run.find(
-            "several constraints need all state–step pairs, and these are too many: histories that "
-            "never merge are not planned for under several constraints yet"
+            "several constraints need all state–step pairs, and these are too many; histories that "
+            "never merge are planned for only where an action ends the mission, and without a cap "
+            "on the risk ahead"
         )
 
     def _search_graph(self, run: ExactSearch) -> Finding | None:
         """Unroll the problem, or let a plan grow; None if only samples are left."""
         monitor = run.monitor
-        if run.unroll(while_it_pays=True):
+        unrolled = run.unroll(while_it_pays=True, share=SHARE_AT_FIRST)
+        if not unrolled and (finding := self._reach_subgoals(run)) is not None:
+            return finding
+        if unrolled or run.unroll(while_it_pays=True):
             narrow(run, RANDOMISED if self.randomised else AUTOMATIC)
             if self.randomised:
                 return run.find("best randomised policy found")
             return run.find("best policy found, with a proved gap")
         if run.finds_histories and monitor.stopped_by is None:
             monitor.limits = monitor.limits.by_default(monitor.seconds)
-            finding = self._grow(run) if find_compiled(run.reader) is None else None
+            # Samples prove bounds with those of the model, as of beliefs; growing plans don't.
+            proves = run.graph.merges and hasattr(run.reader.model, "value_to_go_bound")
+            grows = find_compiled(run.reader) is None and not proves
+            finding = self._grow(run) if grows else None
             if finding is not None:
                 return finding
         limit = monitor.limits.time_limit
@@ -138,6 +159,23 @@ class Automatic(Solver):
         if monitor.stopped_by is None and run.graph.merges and is_short:
             monitor.stopped_by = StopReason.TIME
         return None if monitor.stopped_by is None else self._be_cautious(run)
+
+    def _reach_subgoals(self, run: ExactSearch) -> Finding | None:
+        """Plan for one subgoal after another, if the problem is too large for an exact solution."""
+        monitor = run.monitor
+        if self.randomised or run.finds_histories or monitor.stopped_by is not None:
+            return None
+        places = PlaceMap.find(run)
+        if places is None or run.fits(places.count_states()):
+            return None
+        given, monitor.limits = monitor.limits, monitor.limits.by_default(monitor.seconds)
+        SubgoalSearch(run, places).search()
+        if run.best is not None:
+            return run.find(FOUND)
+        if monitor.stopped_by is not None:
+            return self._be_cautious(run)
+        monitor.limits = given
+        return None
 
     def _grow(self, run: ExactSearch) -> Finding | None:
         """Let a plan grow from the root; None if it finds nothing and others may."""

@@ -20,6 +20,11 @@ staircase and envelope is the limit. The envelope holds for randomised policies 
 bounds of points may speak of deterministic ones alone (`Result.upper_bound`), and so does the limit
 then.
 
+**Further constraints** of a problem stay as they are: the frontier is that of the policies that
+keep them. Where their bounds are constant, the searches prove lines for these policies; elsewhere
+the frontier is bounded from above by the staircase alone. Several frontiers, each with another
+value of one constraint, show the reward over both.
+
 **The price of risk** λ is the gain of the best reward per unit of allowed risk: the reward for
 Δ + ε is about that for Δ, plus λ ε. It is known where the state graph is small enough to be
 unrolled: it comes from the dual (`vulcan.exact.dual`), and is the slope of the frontier of
@@ -50,6 +55,7 @@ from typing import Any, Final
 from vulcan.bounds.base import RewardLine, RiskBound, limit_reward
 from vulcan.bounds.forms import Constant
 from vulcan.certificate.certify import certify
+from vulcan.constraints import Constraint
 from vulcan.errors import BoundError, OptionError
 from vulcan.model.interface import Model, describe_model
 from vulcan.numerics import TOLERANCE
@@ -189,6 +195,8 @@ class Frontier:
         `StopReason.INTERRUPTED` if Ctrl-C came before the last point; else None.
     lines
         Proved upper bounds on the reward of every policy, as functions of its risk.
+    constraints
+        Further limits that all policies keep.
     failures
         The error of each level or scale whose search raised one; the others continued.
     lost_workers
@@ -202,6 +210,7 @@ class Frontier:
     seconds: float
     stopped_by: StopReason | None = None
     lines: tuple[RewardLine, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
     failures: Mapping[float, str] = field(default_factory=dict)
     lost_workers: int = 0
 
@@ -460,7 +469,8 @@ def trace_frontier(
     Parameters
     ----------
     problem
-        A model, or a problem. The bound of a problem is used for `scales` only.
+        A model, or a problem. The bound of a problem is used for `scales` only; its further
+        constraints hold at all points.
     solver
         How to search for each point, as in `solve`; by default `Automatic()`.
     levels
@@ -514,7 +524,7 @@ def trace_frontier(
     if scaled and levels is not None:
         raise OptionError("levels or scales, not both: a bound is constant, or scaled")
     own = problem if isinstance(problem, Problem) else Problem(problem, Constant(1.0))
-    require_problem(own, "trace_frontier")
+    require_problem(own)
     limits = Limits.combine(limits, time_limit=time_limit, samples=samples, gap=gap)
     solver = read_solver(solver, limits)
     if isinstance(solver, Automatic) and limits == Limits():
@@ -529,7 +539,8 @@ def trace_frontier(
         points = tuple(found[at] for at in sorted(found))
         lines = trim_lines(line for point in points for line in point.result.lines)
         base = own.risk_bound if scaled else None
-        return Frontier(describe_model(own.model), base, repr(solver), points, 0.0, lines=lines)
+        about = describe_model(own.model), base, repr(solver), points, 0.0, None
+        return Frontier(*about, lines, own.constraints)
 
     with open_sweep(own, parallel, progress, shares_graph=True) as sweep:
         find_extremes = partial(sweep.call, "find_extremes", *how)
@@ -557,7 +568,7 @@ def trace_frontier(
     frontier = collect()
     return replace(
         frontier,
-        points=_share_points(own.model, frontier),
+        points=_share_points(own, frontier),
         seconds=sweep.seconds,
         stopped_by=sweep.stopped_by,
         failures={at: describe_error(f"{at:g}", errors[at]) for at in sorted(errors)},
@@ -565,7 +576,7 @@ def trace_frontier(
     )
 
 
-def _share_points(model: Model, frontier: Frontier) -> tuple[FrontierPoint, ...]:
+def _share_points(problem: Problem, frontier: Frontier) -> tuple[FrontierPoint, ...]:
     """Return the points, each with the best policy of all and the least upper bound there."""
     known = [
         (point.reward, point.risk, point.policy, point.at)
@@ -582,7 +593,9 @@ def _share_points(model: Model, frontier: Frontier) -> tuple[FrontierPoint, ...]
             if point.reward is not None and point.reward >= reward:
                 break
             if risk <= point.bound(reward) + TOLERANCE:
-                certificate = certify(Problem(model, point.bound), policy)
+                constraints = problem.constraints
+                own = Problem(problem.model, point.bound, constraints=constraints)
+                certificate = certify(own, policy)
                 if certificate.safe:
                     best = replace(best, policy=policy, certificate=certificate)
                     carried_from = at

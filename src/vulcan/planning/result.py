@@ -144,6 +144,8 @@ class Result(Finding):
         if statistics.samples:
             rows.append(("samples", f"{statistics.samples:,}, {statistics.memory / 1e6:,.1f} MB"))
         rows += [("evaluations", f"{statistics.evaluations:,} of the model"), ("time", seconds)]
+        if self.advice:
+            rows.append(("advice", self.advice))
         if statistics.lost_workers:
             lost = f"{statistics.lost_workers:,} lost"
             rows.append(("workers", lost if self.error else f"{lost}; others took over their work"))

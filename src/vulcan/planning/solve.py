@@ -17,6 +17,7 @@ from vulcan.constraints import list_events
 from vulcan.errors import DisagreementError, ModelError
 from vulcan.graph.compiled import CompiledGraph
 from vulcan.model.arrays import ArrayModel
+from vulcan.model.keys import require_honest_keys
 from vulcan.model.reader import ModelReader
 from vulcan.model.rules import Rule
 from vulcan.numerics import AGREEMENT, TOLERANCE, find_sum_cost
@@ -325,6 +326,8 @@ def _query_again(reader: ModelReader, monitor: Monitor, finding: Finding) -> Fin
     monitor.grant_certificate()
     error: ModelError | None = None
     try:
+        if finding.policy is None:  # certificates test them otherwise
+            require_honest_keys(reader)
         reader.require_repeatable(may_go_on)
         if reader.compiled is not None:
             CompiledGraph(reader, reader.compiled).compare_forms(may_go_on)

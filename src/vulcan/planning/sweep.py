@@ -22,6 +22,7 @@ from typing import Any, Final, TypeVar
 from vulcan.baselines.paper import UCT
 from vulcan.bounds.base import RiskBound
 from vulcan.certificate.certify import Certificate
+from vulcan.constraints import list_events
 from vulcan.errors import ModelError, OptionError, VulcanError
 from vulcan.exact.pipeline import RewardBound, bound_reward
 from vulcan.exact.search import ExactSearch
@@ -59,7 +60,10 @@ class Searcher:
 
     def __init__(self, channel: Channel, problem: Problem, shares_graph: bool) -> None:
         self._channel, self._problem = channel, problem
-        self._graph = open_graph(ModelReader(problem.model)) if shares_graph else None
+        self._graph = None
+        if shares_graph:
+            reader = ModelReader(problem.model, list_events(problem.constraints))
+            self._graph = open_graph(reader, constraints=problem.constraints)
         self._unrolled = not shares_graph
 
     def search(self, bound: RiskBound, solver: Solver, limits: Limits, options: Options) -> Result:
@@ -123,7 +127,7 @@ class Searcher:
             run = ExactSearch(self._problem, self._graph.reader, monitor, None, self._graph)
             monitor.start_clock()
             if run.unroll(while_it_pays=True):
-                safest, best = run.sweep(0.0, 1.0), run.sweep(1.0, 0.0)
+                safest, best = run.sweeps.find_best(0.0, 1.0), run.sweeps.find_best(1.0, 0.0)
                 return Worth(safest.reward, safest.risk), Worth(best.reward, best.risk)
             if monitor.requested:
                 raise KeyboardInterrupt
@@ -200,7 +204,9 @@ class Sweep:
         for task in self._run():
             result: Result | None = task.answer
             if result is not None:
-                problem, policy = Problem(self._problem.model, task.arguments[0]), result.policy
+                model, others = self._problem.model, self._problem.constraints
+                problem = Problem(model, task.arguments[0], constraints=others)
+                policy = result.policy
                 policy = None if policy is None else policy.attach(ModelReader(problem.model))
                 result = replace(result, problem=problem, policy=policy)
             yield names[task], result, task.error

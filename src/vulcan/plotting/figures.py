@@ -28,6 +28,7 @@ from vulcan.planning.compare import Comparison, ComparisonRow
 from vulcan.planning.frontier import Frontier
 from vulcan.plotting.style import (
     BLUE,
+    COLORS,
     GREY,
     INK,
     ORANGE,
@@ -49,7 +50,11 @@ Span = tuple[float, float]
 MANY_TIMES: Final = 100.0  # prices this much larger would leave nothing to be seen of the others
 
 
-def plot_frontier(frontier: Frontier, ax: Axes | None = None, price_ax: Axes | None = None) -> Axes:
+def plot_frontier(
+    frontier: Frontier | Sequence[Frontier],
+    ax: Axes | None = None,
+    price_ax: Axes | None = None,
+) -> Axes:
     """Draw reward and upper bound against the allowed risk, and the price of risk.
 
     Points are bounds that were planned for. Between them everything that is drawn is proved: what
@@ -58,7 +63,7 @@ def plot_frontier(frontier: Frontier, ax: Axes | None = None, price_ax: Axes | N
     Parameters
     ----------
     frontier
-        What to draw.
+        What to draw. Several frontiers, under different constraints, become curves without prices.
     ax
         Where to draw rewards; by default in a new figure, with prices below.
     price_ax
@@ -70,6 +75,8 @@ def plot_frontier(frontier: Frontier, ax: Axes | None = None, price_ax: Axes | N
         Those of the rewards.
     """
     with use_style():
+        if not isinstance(frontier, Frontier):
+            return _draw_curves(frontier, make_axes(3.6, (1.0,))[0] if ax is None else ax)
         if ax is None:
             ax, price_ax = make_axes(4.9, (2.2, 1.0))
         _draw_rewards(ax, frontier)
@@ -77,11 +84,32 @@ def plot_frontier(frontier: Frontier, ax: Axes | None = None, price_ax: Axes | N
         lowest = ax if price_ax is None else price_ax
         if price_ax is not None:
             _draw_prices(price_ax, frontier)
-        what = "allowed probability of failure"
-        if frontier.bound is not None:
-            what = f"scale k of the risk bound k Δ(x), Δ(x) = {frontier.bound}"
-        lowest.set_xlabel(what)
+        lowest.set_xlabel(_name_places(frontier))
         put_legend_below(lowest, 2, *([] if lowest is ax else [ax]))
+    return ax
+
+
+def _name_places(frontier: Frontier) -> str:
+    if frontier.bound is None:
+        return "allowed probability of failure"
+    return f"scale k of the risk bound k Δ(x), Δ(x) = {frontier.bound}"
+
+
+def _draw_curves(frontiers: Sequence[Frontier], ax: Axes) -> Axes:
+    """Draw what is earned and the limit of frontiers that differ in their constraints."""
+    common = set.intersection(*({str(c) for c in one.constraints} for one in frontiers))
+    for number, one in enumerate(frontiers):
+        own = [str(c) for c in one.constraints if str(c) not in common]
+        places, color = [point.at for point in one], COLORS[number % len(COLORS)]
+        ends = (min(places, default=0.0), max(places, default=0.0))
+        earned = one.trace_reward(*ends) or [(math.nan, math.nan)]
+        _draw(ax, earned, "-", color=color, label=", ".join(own) or "no other limit")
+        _draw(ax, one.trace_limit(*ends), "--", color=color, linewidth=0.9)
+    _draw(ax, [(math.nan, math.nan)], "--", color=INK, linewidth=0.9, label="no policy earns more")
+    put_title(ax, frontiers[0].model)
+    ax.set_ylabel("expected reward")
+    ax.set_xlabel(_name_places(frontiers[0]))
+    put_legend_below(ax, 2)
     return ax
 
 

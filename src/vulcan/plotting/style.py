@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 WIDTH: Final = 6.3  # inches: the text width of a page
 
 INK, BLUE, ORANGE, GREY, PALE = "#1a1a1a", "#0072b2", "#dd7a00", "#767676", "#e4ebe4"
+COLORS: Final = (BLUE, ORANGE, "#009e73", "#cc79a7", GREY)  # of curves beside each other
 """Colours that differ in lightness as well, and for the colour-blind."""
 
 STYLE: Final[Mapping[str, Any]] = {

@@ -23,10 +23,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from vulcan.constraints import charge
 from vulcan.errors import ModelError, PolicyError
-from vulcan.model.interface import Start
+from vulcan.model.belief import Belief
+from vulcan.model.interface import Start, stable_text
 from vulcan.model.reader import ModelReader, label_outcomes
 from vulcan.model.rules import check_state, is_equal
-from vulcan.numerics import DEFAULT, END, FAILED, TOLERANCE, UNPLANNED
+from vulcan.numerics import DEFAULT, END, FAILED, TOLERANCE, UNPLANNED, Number
 from vulcan.parameters import require_number, shorten
 from vulcan.policy.policy import Policy
 from vulcan.policy.walk import ModelCheck, list_charged
@@ -210,6 +211,11 @@ class Run:
         return self._state
 
     @property
+    def belief(self) -> dict[Any, Number]:
+        """The probability of each hidden state, the likeliest first; empty if none is hidden."""
+        return self.state.probabilities if isinstance(self.state, Belief) else {}
+
+    @property
     def level(self) -> int:
         """Number of decisions so far, an initial action included."""
         return len(self._history)
@@ -305,7 +311,7 @@ class Run:
             The label of the outcome, its position in `expected`, or the state that it leads to.
             Outcomes to which the model gave no label are called by the state that they lead to,
             and by the reward as well where two lead to the same state with different rewards
-            ("harbour, reward 2").
+            ("harbour, reward 2"). With hidden states: the observation.
         state
             The state that it leads to, where a number may also be a position, or a string a label.
         reward
@@ -318,6 +324,10 @@ class Run:
             The run is unchanged.
         """
         label, _, expected, _ = self._decide()
+        if isinstance(self._state, Belief) and stable_text(outcome) in self.expected:
+            outcome = stable_text(outcome)  # an observation, also where it is a number
+        if state is not None and self.reader is not None:
+            state = self.reader.represent(state)
         observed = match_observation(outcome, state, reward, label, expected)
         if observed.child == END and self._reader is not None:
             self._check.require_end(observed.state, self.level + 1)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -20,12 +21,22 @@ from numpy.typing import NDArray
 
 from vulcan.constraints import Constraint, charge, list_quantities, read_quantity
 from vulcan.errors import MismatchError
+from vulcan.model.belief import BeliefModel
 from vulcan.model.interface import FAILURE, Outcome, Start, stable_text
-from vulcan.model.reader import ModelReader, fit_labels, label_outcomes
-from vulcan.numerics import END, FAILED, NONE, Number
+from vulcan.model.reader import (
+    Answers,
+    ModelReader,
+    StateNumbers,
+    fit_labels,
+    label_answers,
+    label_outcomes,
+)
+from vulcan.numerics import AGREEMENT, END, FAILED, NONE, Number
 from vulcan.parameters import shorten
 from vulcan.policy.policy import About, AnyPolicy, Policy, describe_mismatch
 from vulcan.runtime.arrays import ranges
+
+PORTION: Final = 2_000  # (state, action) pairs evaluated at once
 
 Recorded = tuple[str, list[str], list[tuple[float, float, bool]]]
 """A decision as the policy recorded it: the label of its action, and of its outcomes the labels and
@@ -44,6 +55,8 @@ class ModelCheck:
 
     def __init__(self, about: About, reader: ModelReader) -> None:
         self._about, self._reader = about, reader
+        # Equal beliefs may have been computed in another order.
+        self._close = AGREEMENT if isinstance(reader.model, BeliefModel) else 0.0
         if about.discount != reader.discount:
             raise self.refuse(f"the discount was {about.discount!r}, is {reader.discount!r}")
 
@@ -51,11 +64,7 @@ class ModelCheck:
         """Return the model's own action, its outcomes and their labels; refuse a missing action."""
         actions = self._reader.actions(state)
         if label not in actions:
-            has = ", ".join(map(repr, actions)) or "no actions"
-            raise self.refuse(
-                f"step {level + 1}: the policy takes {label!r} in state {shorten(state)}, where "
-                f"the model has {has}"
-            )
+            raise self.refuse_action(state, label, actions, level)
         outcomes = self._reader.outcomes(state, actions[label])
         return actions[label], outcomes, label_outcomes(outcomes)
 
@@ -73,7 +82,9 @@ class ModelCheck:
                 f"{action} has the outcomes {labels}; the policy was made with {own_labels}"
             )
         for now, label, before in zip(numbers, own_labels, own_numbers, strict=True):
-            if now != before:
+            if not all(
+                abs(x - y) <= self._close * max(1, abs(y)) for x, y in zip(now, before, strict=True)
+            ):
                 raise self.refuse(
                     f"{action} has another outcome {label!r}: (probability, reward, fails) was "
                     f"{before}, is {now}"
@@ -83,7 +94,8 @@ class ModelCheck:
         self, quantity: str, now: list[float], before: list[float], state: Any, level: int
     ) -> None:
         """Refuse outcomes that are charged other amounts than those of the recorded decision."""
-        if now != before:
+        pairs = zip(now, before, strict=True)
+        if not all(abs(x - y) <= self._close * max(1, abs(y)) for x, y in pairs):
             raise self.refuse(
                 f"step {level + 1}: the outcomes of the action in state {shorten(state)} were "
                 f"charged {before} for {quantity!r}, are {now}"
@@ -91,10 +103,17 @@ class ModelCheck:
 
     def require_end(self, state: Any, level: int) -> None:
         """Refuse a state that has actions, where the policy ends."""
-        if level < self._reader.levels and self._reader.actions(state):
-            raise self.refuse(
-                f"after {level} steps the policy ends in state {shorten(state)}, which has actions"
-            )
+        self.require_ends((state,), level)
+
+    def require_ends(self, states: Sequence[Any], level: int) -> None:
+        """Refuse states that have actions, where the policy ends."""
+        found = self._reader.list_actions(states) if level < self._reader.levels else ()
+        for state, actions in zip(states, found, strict=False):
+            if actions:
+                raise self.refuse(
+                    f"after {level} steps the policy ends in state {shorten(state)}, which has "
+                    f"actions"
+                )
 
     def require_step(self, state: Any, level: int) -> None:
         """Refuse a decision beyond the horizon."""
@@ -107,6 +126,16 @@ class ModelCheck:
             self.require_end(state, level)
         elif child >= 0:
             self.require_step(state, level)
+
+    def refuse_action(
+        self, state: Any, label: str, actions: Iterable[str], level: int
+    ) -> MismatchError:
+        """Return the error that a state does not have the policy's action."""
+        has = ", ".join(map(repr, actions)) or "no actions"
+        return self.refuse(
+            f"step {level + 1}: the policy takes {label!r} in state {shorten(state)}, where the "
+            f"model has {has}"
+        )
 
     def refuse(self, detail: str) -> MismatchError:
         """Return the error that says how policy and model differ."""
@@ -214,7 +243,9 @@ def _follow(
         first = member.first_outcome[here["node"]]
         counts = member.first_outcome[here["node"] + 1] - first
         rows, source = ranges(first, counts), np.repeat(np.arange(len(here)), counts)
-        after = np.full(len(rows), NONE) if states is None else states.follow(here)
+        after = np.full(len(rows), NONE)
+        if states is not None:
+            after = states.follow(number, here["node"], here["state"], int(here["level"][0])).state
         goes_on = member.child[rows] >= 0
         edges = np.zeros(int(goes_on.sum()), EDGE)
         edges["source"], edges["outcome"] = source[goes_on], rows[goes_on]
@@ -251,6 +282,15 @@ def _arrive(
     return there
 
 
+class Followed(NamedTuple):
+    """Some places of a member, and their outcomes, one place after the other."""
+
+    rows: NDArray[np.intp]  # of each place, its row in `Evaluations`
+    source: NDArray[np.intp]  # of each outcome, its place
+    child: NDArray[np.int32]  # what follows it in the policy
+    state: NDArray[np.int64]  # the number of the next state; NONE after a failure
+
+
 class Evaluations:
     """The model's answers for the (state, action) pairs of a policy, each evaluated once.
 
@@ -262,24 +302,24 @@ class Evaluations:
         self, policy: AnyPolicy, reader: ModelReader, constraints: Sequence[Constraint] = ()
     ) -> None:
         self.check = ModelCheck(policy.about, reader)
-        self.members = [MemberLists(member) for member in policy.members]
         self.states: list[Any] = [reader.root]
-        self._reader = reader
-        self._numbers: dict[Any, int] = {reader.root: 0}
-        self._rows: dict[tuple[int, str], int] = {}
+        self._members, self._reader = policy.members, reader
+        self._labels = number_labels(policy)
+        self._taken = tuple(self._labels)  # by their numbers; the model's own labels come later
+        self._numbers = StateNumbers(self.states if reader.merges else [])
+        self._rows: dict[int, int] = {}  # by number of the state and of the action's label
         self._ends: set[int] = set()
         self._released = self._level = 0  # of the states: those released, and those before a level
         # Of each outcome. A probability or reward that no float holds is beside its column.
         self._first = array("q", [0])
-        self._label: list[str] = []
-        self._named, self._fails = bytearray(), bytearray()
+        self._label, self._named = array("q"), bytearray()
         self._probability, self._reward = array("d"), array("d")
-        self._arrival = array("i")
+        self._arrival = array("q")
         self._exact: tuple[dict[int, Number], dict[int, Number]] = {}, {}
         self._constraints = {c.quantity: c for c in constraints} | list_charged(policy)
         self._charges: dict[str, list[Number]] = {quantity: [] for quantity in self._constraints}
         self.quantities: set[str] = set()  # that constraints could limit, if there are any
-        if not all(member.action for member in self.members):
+        if not all(map(len, self._members)):
             self.check.require_end(reader.root, 0)
 
     @property
@@ -287,47 +327,83 @@ class Evaluations:
         """The number of pairs."""
         return len(self._first) - 1
 
-    def find(
-        self, state: int, member: MemberLists, node: int, level: int
-    ) -> tuple[int, Sequence[int]]:
-        """Return the row for a state at a node, and the numbers of the next states."""
-        label = member.action[node]
-        row = self._rows.get((state, label))
-        if row is None:
-            _, outcomes, labels = self.check.evaluate(self.states[state], label, level)
-            self._rows[state, label] = row = self._add(outcomes, labels)
-        mine = slice(self._first[row], self._first[row + 1])
-        theirs = member.find(node)
-        if not (
-            self._label[mine] == member.label[theirs]
-            and self._probability[mine] == member.probability[theirs]
-            and self._reward[mine] == member.reward[theirs]
-            and self._fails[mine] == member.fails[theirs]
-        ):
-            labels, recorded = self._label[mine], member.read(node)[0]
-            self.check.compare(self._read(mine), labels, recorded, self.states[state], level)
+    def follow(
+        self, number: int, nodes: NDArray[Any], states: NDArray[Any], level: int
+    ) -> Followed:
+        """Return what follows some states at nodes of a member."""
+        member = self._members[number]
+        rows = self._find(member, nodes, states, level)
+        first, counts = member.first_outcome[nodes], np.diff(member.first_outcome)[nodes]
+        self._compare(number, nodes, rows, level)
+        child = member.child[ranges(first, counts)]
+        arrival = np.array(self._arrival)[ranges(np.array(self._first)[rows], counts)]
+        ends = [k for k in dict.fromkeys(arrival[child == END].tolist()) if k not in self._ends]
+        self.check.require_ends([self.states[k] for k in ends], level + 1)
+        self._ends.update(ends)
+        for k in arrival[child >= 0][:1].tolist():
+            self.check.require_step(self.states[k], level + 1)
+        return Followed(rows, np.repeat(np.arange(len(nodes)), counts), child, arrival)
+
+    def _find(
+        self, member: Policy, nodes: NDArray[Any], states: NDArray[Any], level: int
+    ) -> NDArray[np.intp]:
+        """Return the row of each state at a node; those that are new are evaluated."""
+        numbers = np.array([self._labels[label] for label in member.labels], np.int64)
+        keys = (states * np.int64(len(self._taken)) + numbers[member.action[nodes]]).tolist()
+        new = [key for key in dict.fromkeys(keys) if key not in self._rows]
+        for begin in range(0, len(new), PORTION):
+            self._evaluate(new[begin : begin + PORTION], level)
+        return np.array([self._rows[key] for key in keys], np.intp)
+
+    def _evaluate(self, keys: Sequence[int], level: int) -> None:
+        """Evaluate pairs of a state and a label, and add their rows."""
+        places, numbers = zip(*(divmod(key, len(self._taken)) for key in keys), strict=True)
+        states = [self.states[k] for k in places]
+        labels = [self._taken[k] for k in numbers]
+        available = self._reader.list_actions(states)
+        for state, label, actions in zip(states, labels, available, strict=True):
+            if label not in actions:
+                raise self.check.refuse_action(state, label, actions, level)
+        taken = [actions[label] for label, actions in zip(labels, available, strict=True)]
+        self._rows.update(zip(keys, range(self.count, self.count + len(keys)), strict=True))
+        self._add(self._reader.read(states, taken))
+
+    def _compare(
+        self, number: int, nodes: NDArray[Any], rows: NDArray[np.intp], level: int
+    ) -> None:
+        """Refuse rows that differ from what a member has recorded at its nodes."""
+        member, first = self._members[number], np.array(self._first)
+        counts = first[rows + 1] - first[rows]
+        if np.array_equal(counts, np.diff(member.first_outcome)[nodes]):
+            mine = ranges(first[rows], counts)
+            theirs = ranges(member.first_outcome[nodes], counts)
+            numbers = np.array([self._labels[label] for label in member.labels], np.int64)
+            pairs = (
+                (np.array(self._label)[mine], numbers[member.label[theirs]]),
+                (np.array(self._probability)[mine], member.probability[theirs]),
+                (np.array(self._reward)[mine], member.reward[theirs]),
+                (np.array(self._arrival)[mine] == NONE, member.child[theirs] == FAILED),
+                *(
+                    (np.array(self._charges[quantity], float)[mine], charges[theirs])
+                    for quantity, charges in member.charges.items()
+                ),
+            )
+            if all(np.array_equal(*pair) for pair in pairs):
+                return
+        recorded = MemberLists(member)
+        for node, row in zip(nodes.tolist(), rows.tolist(), strict=True):
+            self._compare_one(recorded, node, row, level)
+
+    def _compare_one(self, member: MemberLists, node: int, row: int, level: int) -> None:
+        """Refuse a row that differs from what a member has recorded at a node."""
+        mine, theirs = slice(self._first[row], self._first[row + 1]), member.find(node)
+        state = self.states[next(k for k, v in self._rows.items() if v == row) // len(self._taken)]
+        names = tuple(self._labels)
+        labels = [names[k] for k in self._label[mine]]
+        self.check.compare(self._read(mine), labels, member.read(node)[0], state, level)
         for quantity, charges in member.charges.items():
             now = list(map(float, self._charges[quantity][mine]))
-            self.check.compare_charges(quantity, now, charges[theirs], self.states[state], level)
-        return row, self._arrival[mine]
-
-    def follow(self, here: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the number of the state after each outcome of the points of a level."""
-        numbers: list[int] = []
-        columns = (here[name].tolist() for name in ("member", "node", "state", "level"))
-        for number, node, state, level in zip(*columns, strict=True):
-            member = self.members[number]
-            _, arrivals = self.find(state, member, node, level)
-            numbers.extend(arrivals)
-            for child, arrival in zip(member.child[member.find(node)], arrivals, strict=True):
-                self.check.compare_end(child, self.states[arrival], level + 1)
-        return np.array(numbers, np.int64)
-
-    def require_end(self, state: int, level: int) -> None:
-        """Refuse a state that has actions, where the policy ends."""
-        if state not in self._ends:
-            self.check.require_end(self.states[state], level)
-            self._ends.add(state)
+            self.check.compare_charges(quantity, now, charges[theirs], state, level)
 
     def release(self) -> None:
         """Forget the states of a level, if states never merge: they are not reached again."""
@@ -337,67 +413,64 @@ class Evaluations:
             self._ends.clear()
         self._released, self._level = self._level, len(self.states)
 
-    def list_transitions(self, rows: Sequence[int], targets: Sequence[int]) -> Iterable[Any]:
+    def list_transitions(self, rows: NDArray[Any], targets: NDArray[Any]) -> Iterable[Any]:
         """Return the columns of a chain whose places have these pairs and targets."""
-        here, first = np.array(rows), np.array(self._first)
-        counts = (first[1:] - first[:-1])[here]
-        flat = ranges(first[here], counts)
+        first = np.array(self._first)
+        counts = (first[1:] - first[:-1])[rows]
+        flat = ranges(first[rows], counts)
         columns = []
         for column, exact in zip((self._probability, self._reward), self._exact, strict=True):
             numbers = np.array(column, object if exact else float)
             for place, number in exact.items():
                 numbers[place] = number
             columns.append(numbers[flat])
-        return np.repeat(np.arange(len(here)), counts), targets, *columns
+        return np.repeat(np.arange(len(rows)), counts), targets, *columns
 
-    def list_charges(self, rows: Sequence[int]) -> list[NDArray[Any]]:
+    def list_charges(self, rows: NDArray[Any]) -> list[NDArray[Any]]:
         """Return a column for each constraint: what each of the same transitions is charged."""
-        here, first = np.array(rows, np.intp), np.array(self._first)
-        flat = ranges(first[here], (first[1:] - first[:-1])[here])
+        first = np.array(self._first)
+        flat = ranges(first[rows], (first[1:] - first[:-1])[rows])
         columns = []
         for charges in self._charges.values():
             plain = all(float(number) == number for number in set(charges))
             columns.append(np.array(charges, float if plain else object)[flat])
         return columns
 
-    def _add(self, outcomes: list[Outcome], labels: list[str]) -> int:
-        """Add the outcomes of a pair, and return its row."""
-        for outcome, label in zip(outcomes, labels, strict=True):
-            probability, reward, state = outcome.probability, outcome.reward, outcome.state
-            if type(probability) is not float or type(reward) is not float:
-                for number, exact in zip((probability, reward), self._exact, strict=True):
-                    if float(number) != number:
-                        exact[len(self._label)] = number
-            self._label.append(label)
-            self._named.append(outcome.label is not None)
-            self._fails.append(state is FAILURE)
-            self._probability.append(probability)
-            self._reward.append(reward)
-            self._arrival.append(NONE if state is FAILURE else self._number(state))
+    def _add(self, answers: Answers) -> None:
+        """Add the outcomes of pairs as rows."""
+        begin, labels = len(self._label), self._labels
+        for column, exact in zip((answers.probability, answers.reward), self._exact, strict=True):
+            if not {float}.issuperset(map(type, column)):
+                exact.update((k, n) for k, n in enumerate(column, begin) if float(n) != n)
+        self._label.extend([labels.setdefault(n, len(labels)) for n in label_answers(answers)])
+        self._named += bytes(label is not None for label in answers.label)
+        self._probability.extend(answers.probability)
+        self._reward.extend(answers.reward)
+        self._arrival.extend(self._number(answers.state))
+        self._first.extend((self._first[-1] + np.cumsum(answers.counts)).tolist())
+        for outcome in chain.from_iterable(answers.split()) if self._constraints else ():
             for quantity, charges in self._charges.items():
                 charges.append(charge(self._constraints[quantity], outcome))
-            if self._constraints:
-                self.quantities.update(list_quantities(outcome))
-        self._first.append(len(self._label))
-        return self.count - 1
+            self.quantities.update(list_quantities(outcome))
 
     def _read(self, row: slice) -> list[Outcome]:
         """Return the outcomes of a pair again, in floats."""
         states = [FAILURE if k == NONE else self.states[k] for k in self._arrival[row]]
-        named = zip(self._label[row], self._named[row], strict=True)
-        own = [label if given else None for label, given in named]
+        named, names = zip(self._label[row], self._named[row], strict=True), tuple(self._labels)
+        own = [names[label] if given else None for label, given in named]
         return list(map(Outcome, self._probability[row], self._reward[row], states, own))
 
-    def _number(self, state: Any) -> int:
-        number = len(self.states)
+    def _number(self, states: Sequence[Any]) -> list[int]:
+        """Return the numbers of next states, adding those that are new."""
         if self._reader.merges:
-            try:
-                number = self._numbers.setdefault(state, number)
-            except Exception as error:
-                raise self._reader.refuse_comparison(state, error) from error
-        if number == len(self.states):
-            self.states.append(state)
-        return number
+            return self._reader.look_up(self._numbers.__getitem__, states)
+        numbers, known = list[int](), self.states
+        for state in states:
+            fails = state is FAILURE
+            numbers.append(NONE if fails else len(known))
+            if not fails:
+                known.append(state)
+        return numbers
 
 
 def find_values(points: DecisionPoints, reader: ModelReader | None) -> dict[str, NDArray[Any]]:

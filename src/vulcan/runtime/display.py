@@ -152,7 +152,8 @@ def _describe(progress: Progress) -> list[str]:
         return [f"{counts}   {reward}{most}{'' if gap is None else f'   gap {show_gap(gap)}'}"]
     unit = "episodes" if progress.phase == "playing" else "histories"
     speed = show_count(round(progress.histories / progress.seconds))
-    return [f"{progress.histories:,} {unit}   {speed}/s   {reward}"]
+    note = f"   {progress.note}" if progress.note else ""
+    return [f"{progress.histories:,} {unit}   {speed}/s   {reward}{note}"]
 
 
 def _duration(seconds: float) -> str:

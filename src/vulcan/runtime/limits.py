@@ -189,6 +189,8 @@ class Progress:
         State–step pairs of an exact solver; 0 for others.
     phase
         What is being done.
+    note
+        A remark, such as how many episodes are still needed.
     """
 
     seconds: float
@@ -203,6 +205,7 @@ class Progress:
     gap: float | None = None
     pairs: int = 0
     phase: Literal["searching", "certifying", "playing"] = "searching"
+    note: str = ""
 
 
 OnProgress = Callable[[Progress], None]

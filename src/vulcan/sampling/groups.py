@@ -16,7 +16,8 @@ from __future__ import annotations
 import heapq
 import math
 import time
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -27,7 +28,7 @@ from numpy.typing import NDArray
 from vulcan.bounds.base import RiskBound
 from vulcan.exact.acceptance import accepts
 from vulcan.model.interface import FAILURE, Outcome
-from vulcan.model.reader import ModelReader
+from vulcan.model.reader import Answers, ModelReader
 from vulcan.numerics import END
 
 BINS: Final = 48  # prices of a decision, each half of the next one
@@ -37,11 +38,12 @@ BINS: Final = 48  # prices of a decision, each half of the next one
 COARSEST: Final = 0.3  # at first
 FINEST: Final = 0.002  # in the end
 FARTHEST: Final = 1e6  # rewards beyond this many times the usual size are all alike
-MOST_AT_ONCE: Final = 400  # evaluations for groups before their rule is computed again
 DEAREST: Final = 1e12  # a price of failure that is never exceeded
 REFINEMENTS: Final = 6  # how often the rule is computed while its groups are refined
 TRIALS: Final = 10  # prices of failure tried between one too low and one high enough
+MOST_READ: Final = 1_000  # answers of the model read at once
 OFTEN: Final = 0.05  # seconds between two looks at the limits
+NEGATIVE: Final = -6.0  # what negative risks are compressed to, about
 COLLAPSE: Final = 0.3  # share of the reward, hardly lost by a slightly larger price of failure
 
 
@@ -69,18 +71,29 @@ class ActionEvaluator:
     ) -> None:
         self.reader, self.count = reader, 0
         self.actions, self._outcomes = reader.actions, reader.outcomes
+        self._known = answers
         if answers is not None:
             self.actions = partial(_recall, answers, reader.actions)
             self._outcomes = partial(_recall, answers, reader.outcomes)
         self._wants_stop, self._stopped, self._looked = wants_stop, False, time.perf_counter()
+        self._portion = 1
+
+    @contextmanager
+    def finishing(self) -> Iterator[None]:
+        """Ignore stop requests inside; errors still end it, `TimeUp` too."""
+        wants_stop, self._wants_stop, self._stopped = self._wants_stop, lambda: False, False
+        try:
+            yield
+        finally:
+            self._wants_stop = wants_stop
 
     def may_go_on(self, until: int) -> bool:
         """Return whether there is time for more evaluations, up to a number of them."""
         return self.count < until and not self._stopped
 
-    def _count(self) -> None:
-        self.count += 1
-        if self.count % 32 == 0 or time.perf_counter() - self._looked > OFTEN:
+    def _count(self, more: int = 1) -> None:
+        before, self.count = self.count, self.count + more
+        if self.count // 32 > before // 32 or time.perf_counter() - self._looked > OFTEN:
             self._stopped, self._looked = self._wants_stop(), time.perf_counter()
 
     def row(self, state: Any, label: str, action: Any) -> Row:
@@ -93,6 +106,39 @@ class ActionEvaluator:
             if outcome.state is FAILURE:
                 risk += outcome.probability
         return Row(label, float(reward), float(risk), outcomes)
+
+    def read(self, states: Sequence[Any], actions: Sequence[Any]) -> Answers:
+        """Return the outcomes of (state, action) pairs: of all, or of the first ones at a stop."""
+        parts = [Answers.gather(())]
+        for some in self._portions(len(states)):
+            if self._known is None:
+                parts.append(self.reader.read(states[some], actions[some]))
+            else:
+                found = map(self._outcomes, states[some], actions[some])
+                parts.append(Answers.gather(list(found)))
+            self._count(len(parts[-1].counts))
+        return parts[-1] if len(parts) < 3 else Answers.join(parts)
+
+    def list_actions(self, states: Sequence[Any]) -> list[dict[str, Any]]:
+        """Return the actions of states by their labels: of all, or of the first ones at a stop."""
+        found: list[dict[str, Any]] = []
+        for some in self._portions(len(states)):
+            if self._known is None:
+                found += self.reader.list_actions(states[some])
+            else:
+                found += map(self.actions, states[some])
+            self._count(0)
+        return found
+
+    def _portions(self, count: int) -> Iterator[slice]:
+        """Yield ranges of answers, shorter ones where each takes longer, until the search stops."""
+        done = 0
+        while done < count and not self._stopped:
+            began, some = time.perf_counter(), slice(done, done + self._portion)
+            yield some
+            done = some.stop
+            short = time.perf_counter() - began < OFTEN / 4
+            self._portion = min(MOST_READ, 2 * self._portion) if short else self._portion // 2 or 1
 
     def bound(self, claim: str, state: Any, level: int) -> tuple[float, float]:
         """Return the largest risk and the least reward after a state, by a claim of the model."""
@@ -125,6 +171,21 @@ class OpeningRule(NamedTuple):
     mass: NDArray[np.float64]  # by group and bin: the probability of the histories there
 
 
+def compress(risk: float) -> float:
+    """Return a number in which risks that differ by a factor differ as much as others.
+
+    Negative ones, as sums of costs may be, are far from all others.
+    """
+    return 0.1 * math.log(risk + 1e-9) if risk >= 0 else NEGATIVE - 0.1 * math.log(1e-9 - risk)
+
+
+def expand(number: float) -> float:
+    """Return the risk that was compressed to a number."""
+    if number > NEGATIVE / 2:
+        return math.exp(10 * number) - 1e-9
+    return 1e-9 - math.exp(10 * (NEGATIVE - number))
+
+
 Answer = tuple[float, float, list[float]]
 """Reward, risk and probabilities of an action."""
 
@@ -143,6 +204,9 @@ class Groups:
         self._origin: list[int] = []  # the group that it was split from, or -1
         self._children: list[dict[int, list[int]]] = []  # by the positions of actions
         self._closings: list[Closing] = []
+        # Of `_arrays`: first rows, first outcomes, rewards, risks and probabilities.
+        self._columns: tuple[list[int], list[int], list[float], list[float], list[float]]
+        self._columns = [0], [0], [], [], []
         self._known: dict[Any, tuple[list[int], NDArray[np.float64]]] = {}
         self._tolerance = COARSEST
         # What to do next, the likeliest first: expand an action, or place one of its outcomes anew.
@@ -164,7 +228,7 @@ class Groups:
         numbers: list[float] = []
         for row in rows:
             numbers.append(max(-FARTHEST, min(FARTHEST, row.reward / self._scale)))
-            numbers.append(0.1 * math.log(row.risk + 1e-9))
+            numbers.append(compress(row.risk))
             numbers.extend(outcome.probability for outcome in row.outcomes)
         return (level, *((row.label, len(row.outcomes)) for row in rows)), np.array(numbers)
 
@@ -174,7 +238,7 @@ class Groups:
         for row in self.rows[group]:
             last = first + 2 + len(row.outcomes)
             reward, risk, *probabilities = numbers[first:last]
-            answers.append((reward * self._scale, math.exp(10 * risk) - 1e-9, probabilities))
+            answers.append((reward * self._scale, expand(risk), probabilities))
             first = last
         return answers
 
@@ -231,61 +295,13 @@ class Groups:
     def _prepare_rules(self, size: float) -> tuple[Callable[[float], OpeningRule], float]:
         """Return what solves for rules of a size, given prices of failure, and a usual price."""
         arrays = self._arrays()
-        scale = max(1e-12, float(np.abs(arrays.reward).max()) * self._reader.levels)
-        bins = scale * 2.0 ** (np.arange(BINS) - BINS + 1)
-        return partial(solve_rule, arrays, bins, size), scale
+        bins = list_bins(arrays, self._reader.levels)
+        return partial(solve_rule, arrays, bins, size), float(bins[-1])
 
     def _improve(self, rule: OpeningRule, until: int, chunk: int) -> bool:
         """Expand what a rule takes, and refine; return whether anything was left to do."""
         expanded = self._expand_rule(rule, min(until, self._evaluator.count + chunk))
         return self._refine(min(until, self._evaluator.count + chunk)) or expanded
-
-    def advise(
-        self, evaluator: ActionEvaluator, state: Any, level: int, bound: RiskBound, until: int
-    ) -> str | None:
-        """Return the label of the best action in a state; None for the default that ends it.
-
-        A plan over histories is limited by its size, and late rewards are out of its sight. Groups
-        reach the horizon at any size, but are only estimates: so they choose the next action, and
-        the plan says whether it is safe. The bound is for rewards that are discounted from here on,
-        and `until` is the number of evaluations of this step, which the evaluator counts.
-        """
-        self._evaluator = evaluator
-        root, _ = self.place(state, level, 1.0, evaluator.rows(state))
-        for action in range(len(self.rows[root])):
-            heapq.heappush(self._waiting, (-1.0, root, action, -1))
-        chunk, left = min(MOST_AT_ONCE, until // (2 * REFINEMENTS) + 1), True
-        while True:
-            rule = self._find_free_rule(root, level, bound)
-            if not left or not evaluator.may_go_on(until):
-                break
-            left = self._improve(rule, until, chunk)
-        action = int(rule.actions[root, 0])
-        return None if action < 0 else self.rows[root][action].label
-
-    def _find_free_rule(self, root: int, level: int, bound: RiskBound) -> OpeningRule:
-        """Return the rule of any size for about the least price of failure that a bound accepts."""
-        arrays, weight = self._arrays(), float(self._reader.weights[level]) or 1.0
-        later = [group for group in arrays.order.tolist() if self._level[group] > level]
-        arrays = arrays._replace(
-            order=np.array([*later, root]),
-            reward=arrays.reward / weight,
-            close_reward=arrays.close_reward / weight,
-        )
-        solve = partial(solve_rule, arrays, np.zeros(1), math.inf)
-        low, high = 0.0, max(1.0, float(np.abs(arrays.reward).max()))
-        best = solve(0.0)
-        if accepts(bound, best.reward, best.risk):
-            return best
-        while not accepts(bound, (best := solve(high)).reward, best.risk) and high < DEAREST:
-            low, high = high, 4 * high
-        for _ in range(TRIALS):
-            rule = solve((low + high) / 2)
-            if accepts(bound, rule.reward, rule.risk):
-                best, high = rule, rule.price
-            else:
-                low = rule.price
-        return best
 
     def _find_scale(self) -> float:
         """Return the largest expected reward along the likeliest history of each action."""
@@ -385,18 +401,30 @@ class Groups:
         """Return the arrays for kernels."""
         from vulcan.kernels.growth import UNKNOWN, GroupArrays
 
-        weights = self._reader.weights.tolist()
-        first_row, first_outcome = [0], [0]
-        reward, risk, probability, child = [], [], [], []
-        for group, rows in enumerate(self.rows):
-            for action, row in enumerate(rows):
-                reward.append(weights[self._level[group]] * row.reward)
+        first_row, first_outcome, reward, risk, probability = self._columns
+        for group in range(len(first_row) - 1, len(self.rows)):
+            weight = float(self._reader.weights[self._level[group]])
+            for row in self.rows[group]:
+                reward.append(weight * row.reward)
                 risk.append(row.risk)
-                safe = [o.probability for o in row.outcomes if not o.fails]
-                probability += safe
-                child += self.find_children(group, action) or [UNKNOWN] * len(safe)
-                first_outcome.append(len(child))
+                probability += [o.probability for o in row.outcomes if not o.fails]
+                first_outcome.append(len(probability))
             first_row.append(len(reward))
+        child, found = list[int](), list[list[list[int]]]()
+        for group, known in enumerate(self._children):
+            origin, first = self._origin[group], first_row[group]
+            below = found[origin] if origin >= 0 else []
+            following = list[list[int]]()
+            for action in range(first_row[group + 1] - first):
+                safe = first_outcome[first + action + 1] - first_outcome[first + action]
+                own = known.get(action)
+                if own is None or len(own) != safe:
+                    own = below[action] if below else []
+                if len(own) != safe:
+                    own = self.find_children(group, action) or [UNKNOWN] * safe
+                following.append(own)
+                child += own
+            found.append(following)
         level = np.array(self._level)
         closings = np.array(self._closings, np.float64)
         return GroupArrays(
@@ -411,6 +439,12 @@ class Groups:
             probability=np.array(probability, np.float64),
             child=np.array(child, np.int64),
         )
+
+
+def list_bins(arrays: Any, levels: int) -> NDArray[np.float64]:
+    """Return the prices of a decision; the last one is dearer than anything it may gain."""
+    scale = max(1e-12, float(np.abs(arrays.reward).max()) * levels)
+    return np.array([scale * 2.0 ** (number - BINS + 1) for number in range(BINS)])
 
 
 def solve_rule(arrays: Any, bins: NDArray[Any], size: float, price: float) -> OpeningRule:

@@ -6,7 +6,8 @@ the paper's planner, improved; `LocalVulcan.paper()` is the printed one.
 
 A search goes in rounds (`VulcanSearch.run`): sample, plan, prove. A round makes a plan over the
 tree (`vulcan.sampling.plan`), a fine one in the last round, and lowers the upper bound
-(`vulcan.sampling.proof`), on another thread if there are several. Where states merge and the
+(`vulcan.sampling.proof`), on another thread if there are several. When the tree has no room for
+more samples, the upper bound gets the time that is left. Where states merge and the
 state–step pairs are few enough, the plan is made over these instead. Before the next samples,
 prices move closer to those that decide between the first actions, and a coarse plan is made that
 guides half of these samples.
@@ -63,11 +64,12 @@ DETAIL_OF_PROOF: Final = (1 << 16, 1 << 15)
 FEWEST_COMBINED: Final = 1 << 24
 COMBINED_PER_SAMPLE: Final = 1 << 7
 
-SHARE_OF_PROOF: Final = 0.1  # of memory, for upper bounds
+SHARE_OF_PROOF: Final = 0.15  # of memory, for upper bounds
 SAMPLES_PER_PROOF: Final = 32  # one history is opened for the upper bound for this many samples
 SAMPLES_PER_PROMISING_PROOF: Final = 4  # where the gap is small already
 SAMPLES_PER_EAGER_PROOF: Final = 2  # where it is small, and a gap was requested
-PROMISING: Final = 0.05  # a small gap
+PROMISING: Final = 0.1  # a small gap
+HISTORIES_AT_ONCE: Final = 256  # opened for the upper bound before limits are checked
 
 # The smallest work limits of a plan, and the factors by which they grow until one is found.
 FEWEST_PLACES: Final = 1 << 16  # pairs or histories
@@ -120,6 +122,8 @@ class VulcanSearch:
                 while not ended:
                     self._sample()
                     ended = incumbent.must_end()
+                    if tree.full:
+                        self._prove_on()
                     if not incumbent.hurried:
                         if ended and tree.samples == incumbent.target and not tree.solved:
                             # A search with a larger limit makes this round here, then goes on:
@@ -227,8 +231,27 @@ class VulcanSearch:
             per_proof = SAMPLES_PER_EAGER_PROOF if requested else SAMPLES_PER_PROMISING_PROOF
         histories = (run.samples - self._proved_for) // per_proof
         self._proved_for = run.samples
-        price = run.prices[0, int(run.judged["price_index"][int(np.argmax(run.judged["reward"]))])]
-        return run.do_beside(partial(self._proof.improve, float(price), histories))
+        return run.do_beside(partial(self._proof.improve, self._find_price(), histories))
+
+    def _prove_on(self) -> None:
+        """Lower the upper bound in the time that is left where there is no room for samples."""
+        monitor, incumbent, opened = self._monitor, self._incumbent, -1
+        if monitor.limits.time_limit is None or incumbent.best is None:
+            return
+        while self._proof.opened > opened and not self._is_closed():
+            if (
+                monitor.requested
+                or monitor.seconds + incumbent.reserve >= monitor.limits.time_limit
+            ):
+                break
+            opened = self._proof.opened
+            self._proof.improve(self._find_price(), HISTORIES_AT_ONCE)
+            monitor.report(incumbent.describe)
+
+    def _find_price(self) -> float:
+        """Return the price that decides between the first actions."""
+        judged, prices = self._tree.judged, self._tree.prices
+        return float(prices[0, int(judged["price_index"][int(np.argmax(judged["reward"]))])])
 
     @property
     def _upper_bound(self) -> float | None:

@@ -19,6 +19,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, Final
 
+from vulcan.constraints import RiskAhead
 from vulcan.errors import OptionError
 from vulcan.graph.states import StateGraph
 from vulcan.model.interface import describe_model
@@ -113,6 +114,8 @@ class Solver(ABC):
         Whether it takes constant risk bounds only.
     several
         Whether it takes problems with several constraints.
+    sums_only
+        Whether it takes no cap on the risk ahead among them.
     default_gap
         How far from the upper bound its policy may be by default, as a share of it; 0 asks for
         proof.
@@ -128,6 +131,7 @@ class Solver(ABC):
     threads: ClassVar[bool] = False
     constant_bounds: ClassVar[bool] = False
     several: ClassVar[bool] = False
+    sums_only: ClassVar[bool] = False
     default_gap: ClassVar[float] = 0.0
 
     @abstractmethod
@@ -166,14 +170,20 @@ def require_solver(solver: Any, limits: Limits, options: Options) -> None:
 
 
 def require_fit(problem: Problem, solver: Solver) -> None:
-    """Reject a problem with several constraints if the solver takes one risk bound only."""
+    """Reject a problem with constraints that the solver does not take."""
+    name, able = type(solver).__name__, [kind for kind in load_solvers().values() if kind.several]
     if problem.constraints and not solver.several:
-        able = ", ".join(kind.__name__ for kind in load_solvers().values() if kind.several)
         limits = ", ".join(map(str, problem.constraints))
         raise OptionError(
-            f"{type(solver).__name__} takes one risk bound and no further constraints ({limits}); "
-            f"{able} take several"
+            f"{name} takes one risk bound and no further constraints ({limits}); "
+            f"{', '.join(kind.__name__ for kind in able)} take several"
         )
+    for constraint in problem.constraints:
+        if solver.sums_only and isinstance(constraint, RiskAhead):
+            raise OptionError(
+                f"{name} takes limits on expected totals only, not {constraint}; "
+                f"{', '.join(kind.__name__ for kind in able if not kind.sums_only)} take it"
+            )
 
 
 def describe_origin(problem: Problem, reader: ModelReader, solver: object) -> About:
@@ -201,6 +211,7 @@ PLACES: Final[Sequence[str]] = (
     "vulcan.baselines.paper:UCT",
     "vulcan.exact.pipeline:Pareto",
     "vulcan.exact.pipeline:Lagrangian",
+    "vulcan.exact.subgoals:Subgoals",
     "vulcan.baselines.programs:LinearProgram",
     "vulcan.baselines.integer_program:IntegerProgram",
     "vulcan.baselines.rao_star:RAOStar",

@@ -104,6 +104,7 @@ class Finding:
     sufficient: Sufficient | None = None
     # By how much each limit alone must be raised; None where that does not help.
     relaxations: tuple[tuple[str, float | None], ...] = ()
+    advice: str = ""  # what a smaller model would win
 
     @property
     def complete(self) -> bool:

@@ -18,6 +18,11 @@ that most of the time all but the last are known. The k-th is kept for all cells
 of the k-th sample; a vehicle with k samples cannot get further. Bounds are noted for all values of
 the last sample at once, as a search asks for these one after the other.
 
+The last moves are planned exactly, and all at once (`last_value`). Weights depend on the cells of
+samples, not on their values, so that one walk over all sequences of moves serves all combinations
+of values: a *lane* for each combination of the last sample so far and those to come. Columns of
+samples to come are written behind those that are known.
+
 A state, and all tables and notes, which are the parameters, are records. They
 have a fixed size, so that horizons are rounded up to one of `CAPACITIES`, and code is compiled once
 for each of these.
@@ -34,7 +39,7 @@ from numpy.typing import NDArray
 
 from vulcan.domains.exploration.field import SMALLEST_SHARE
 from vulcan.domains.exploration.model import LARGEST_DEGREE, MOVES
-from vulcan.kernels.compilation import answer, part
+from vulcan.kernels.compilation import answer, part, routine
 from vulcan.model.compiled import (
     CompiledModel,
     bound_signature,
@@ -47,6 +52,9 @@ if TYPE_CHECKING:
 
 CAPACITIES: Final = (6, 9, 12, 18, 27, 40)
 """Above the largest of these horizons the tables would no longer be small."""
+
+LAST_MOVES: Final = 4  # at most this many are planned exactly at once,
+MOST_LANES: Final = 256  # for at most this many combinations of samples
 
 
 def parameters_dtype(capacity: int) -> np.dtype[Any]:
@@ -90,6 +98,20 @@ def parameters_dtype(capacity: int) -> np.dtype[Any]:
             ("pays", "f8", (cells,)),  # and while that is found, what a cell pays, and is worth
             ("worths", "f8", (cells,)),
             ("values", "f8", (cells,)),
+            ("last_steps", "i8"),  # how many moves `last_value` plans
+            ("lanes", "f8", (LAST_MOVES, MOST_LANES)),  # the node of each sample, by lane
+            ("lane_values", "f8", (LAST_MOVES, MOST_LANES)),  # by number of moves planned
+            ("lane_means", "f8", (len(MOVES), MOST_LANES)),  # while these are found, by move
+            ("lane_shifts", "f8", (len(MOVES),)),
+            ("weights", "f8", (LAST_MOVES,)),  # of rewards, by number of moves planned
+            ("lane_moves", "i8", (LAST_MOVES,)),  # the moves that are being compared, by depth
+            ("lane_cells", "i8", (LAST_MOVES,)),
+            ("lane_samples", "i8", (LAST_MOVES,)),
+            ("lasts", "f8", (LARGEST_DEGREE,)),  # last values for each node of the last sample
+            ("lasts_sampled", "i8"),  # of what they are, as of `limits`
+            ("lasts_here", "i8"),
+            ("lasts_step", "i8"),
+            ("lasts_price", "f8"),
         ],
         align=True,
     )
@@ -106,6 +128,11 @@ def fill_tables(mission: Exploration, capacity: int, parameters: NDArray[Any]) -
     nodes, chances = mission.quadrature
     tables["nodes"][: len(nodes)], tables["chances"][: len(nodes)] = nodes, chances
     tables["norms"][:horizon], tables["worths"] = mission.norms, -np.inf
+    tables["last_steps"] = count_last_steps(mission)
+    tables["weights"] = mission.discount ** np.arange(LAST_MOVES)
+    lanes = np.arange(MOST_LANES)
+    for k in range(tables["last_steps"]):
+        tables["lanes"][k] = tables["nodes"][lanes // len(nodes) ** k % len(nodes)]
     west, south = area.start[0] - capacity, area.start[1] - capacity
     least_x, most_x = max(0, -west), min(2 * capacity, area.columns - 1 - west)
     least_y, most_y = max(0, -south), min(2 * capacity, area.rows - 1 - south)
@@ -124,6 +151,11 @@ def fill_tables(mission: Exploration, capacity: int, parameters: NDArray[Any]) -
                 for step in range(max(1, distance), horizon + 1):
                     tables["risks"][step, number] = mission.risk(cell, step)
     return parameters
+
+
+def count_last_steps(mission: Exploration) -> int:
+    """Return how many moves can be planned exactly at once."""
+    return next(k for k in range(LAST_MOVES, 0, -1) if mission.degree**k <= MOST_LANES)
 
 
 EAST: Final = np.array([east for east, _ in MOVES.values()])
@@ -185,6 +217,23 @@ def value_bound(parameters, states, step, price):
     return plan_path(tables, state, step, tables.collision_reward - price) + tables.learned
 
 
+def last_value(parameters, states, step, price):
+    """Return the largest reward less price times risk, with at most `last_steps` moves left."""
+    tables, state = carray(parameters, 1)[0], carray(states, 1)[0]
+    step += tables.begun
+    if step < state.step:
+        return np.inf
+    know_columns(tables, state)
+    know_sums(tables, state, state.sampled - 1)
+    same = tables.lasts_here == state.here and tables.lasts_step == step
+    same = same and tables.lasts_price == price
+    if not same or tables.lasts_sampled != state.sampled:
+        plan_last_moves(tables, state, step, price)
+        tables.lasts_here, tables.lasts_step = state.here, step
+        tables.lasts_sampled, tables.lasts_price = state.sampled, price
+    return tables.lasts[state.nodes[state.sampled - 1]]
+
+
 @part
 def write(answer, probability, reward, fails):
     """Write an outcome."""
@@ -221,7 +270,7 @@ def know_columns(tables, state):
         for k in range(shared, state.sampled):
             add_column(tables, k, state.cells[k])
         tables.known, tables.summed = state.sampled, min(tables.summed, max(1, shared))
-        tables.limits_sampled = 0
+        tables.limits_sampled = tables.lasts_sampled = 0
 
 
 @part
@@ -236,6 +285,8 @@ def know_sums(tables, state, count):
         tables.summed = count
         if shared + 1 < tables.limits_sampled:
             tables.limits_sampled = 0
+        if shared + 1 < tables.lasts_sampled:
+            tables.lasts_sampled = 0
 
 
 @part
@@ -379,6 +430,161 @@ def step_back(tables, here, moves):
             tables.values[c] = largest if largest > -np.inf else 0.0
 
 
+@part
+def plan_last_moves(tables, state, step, price):
+    """Note the values of a state for all values of its last sample."""
+    sampled = state.sampled
+    # Columns of samples to come are written behind those that are known.
+    tables.known, tables.summed = sampled, min(tables.summed, sampled)
+    if tables.limits_sampled > sampled:
+        tables.limits_sampled = 0
+    if step < tables.horizon:
+        decide_moves(tables, state, step, price)
+    for k in range(tables.degree):
+        value = tables.lane_values[0, k]
+        tables.lasts[k] = value if step < tables.horizon and value > -np.inf else 0.0
+
+
+@part
+def decide_moves(tables, state, step, price):
+    """Find the values of a state for all values of its last sample, move by move."""
+    first, depth = state.sampled - 1, 0
+    tables.lane_cells[0], tables.lane_samples[0] = state.here, state.sampled
+    begin_moves(tables, 0, first)
+    while True:
+        here, k = tables.lane_cells[depth], tables.lane_samples[depth]
+        if step + depth + 1 == tables.horizon:
+            decide_last_move(tables, first, k, here, depth, price)
+        elif tables.lane_moves[depth] < len(EAST):
+            cell = find_neighbour(tables, here, tables.lane_moves[depth])
+            if cell < 0:
+                tables.lane_moves[depth] += 1
+                continue
+            new = tables.explained[k - 1, cell] < np.inf
+            if new:
+                add_column(tables, k, cell)
+            depth += 1
+            tables.lane_cells[depth], tables.lane_samples[depth] = cell, k + 1 if new else k
+            begin_moves(tables, depth, first)
+            continue
+        if depth == 0:
+            return
+        depth -= 1
+        end_move(tables, first, step + depth + 1, depth, price)
+        tables.lane_moves[depth] += 1
+
+
+@part
+def find_neighbour(tables, here, action):
+    """Return the cell that a move leads to; -1 if it is not on the map."""
+    window = find_window(tables)
+    x, y = here // window + EAST[action], here % window + NORTH[action]
+    off = x < tables.least_x or x > tables.most_x or y < tables.least_y or y > tables.most_y
+    return -1 if off else x * window + y
+
+
+@part
+def count_lanes(tables, first, k):
+    """Return how many combinations of values the samples from `first` on have, with k samples."""
+    count = 1
+    for _ in range(first, k):
+        count *= tables.degree
+    return count
+
+
+@part
+def begin_moves(tables, depth, first):
+    """Begin with the first of the moves at a depth."""
+    tables.lane_moves[depth] = 0
+    values = tables.lane_values[depth]
+    for lane in range(count_lanes(tables, first, tables.lane_samples[depth])):
+        values[lane] = -np.inf
+
+
+@part
+def end_move(tables, first, step, depth, price):
+    """Compare a move, whose next values are known, with those before it."""
+    k, cell = tables.lane_samples[depth], tables.lane_cells[depth + 1]
+    count, new = count_lanes(tables, first, k - 1), tables.lane_samples[depth + 1] > k
+    risk = tables.risks[step, cell]
+    average(tables, depth + 1, count * tables.degree, 1.0 - risk, new)
+    means = tables.lane_means[0]
+    slope = expect_lanes(tables, means, first, k, cell, count, risk, depth, price, new)
+    best, after = tables.lane_values[depth], tables.lane_values[depth + 1]
+    for j in range(tables.degree):
+        shift = slope * tables.nodes[j]
+        begin, end = j * count, (j + 1) * count
+        most, later = best[begin:end], after[begin:end]
+        for lane in range(count):
+            most[lane] = max(most[lane], means[lane] + shift + later[lane])
+
+
+@routine
+def decide_last_move(tables, first, k, here, depth, price):
+    """Compare all last moves."""
+    count = count_lanes(tables, first, k - 1)
+    for action in range(len(EAST)):
+        cell = find_neighbour(tables, here, action)
+        means = tables.lane_means[action]
+        if cell < 0:
+            tables.lane_shifts[action] = 0.0
+            for lane in range(count):
+                means[lane] = -np.inf
+            continue
+        risk, new = tables.risks[tables.horizon, cell], tables.explained[k - 1, cell] < np.inf
+        tables.lane_shifts[action] = expect_lanes(
+            tables, means, first, k, cell, count, risk, depth, price, new
+        )
+    compare_last_moves(tables, tables.lane_values[depth], count)
+
+
+@part
+def expect_lanes(tables, means, first, k, cell, count, risk, depth, price, new):
+    """Write what a move is worth by itself where the last sample is 0; return its slope in that."""
+    weight = tables.weights[depth]
+    safe, mean = weight * (1.0 - risk), risk * (weight * tables.collision_reward - price)
+    if new:
+        mean += safe * (tables.priors[cell] + tables.sums[first, cell])
+    for lane in range(count):
+        means[lane] = mean
+    if not new:
+        return 0.0
+    for i in range(max(1, first), k - 1):
+        nodes, more = tables.lanes[i - first], safe * tables.columns[i, cell]
+        for lane in range(count):
+            means[lane] += more * nodes[lane]
+    return safe * tables.columns[k - 1, cell] if k > 1 else 0.0
+
+
+@part
+def average(tables, depth, lanes, weight, new):
+    """Weigh the values after a move, and average them over the sample that it brought."""
+    values = tables.lane_values[depth]
+    scale = weight * tables.chances[0] if new else weight
+    for lane in range(lanes):
+        values[lane] *= scale
+    for i in range(1, tables.degree if new else 1):
+        scale, more = weight * tables.chances[i], values[i * lanes : (i + 1) * lanes]
+        for lane in range(lanes):
+            values[lane] += scale * more[lane]
+
+
+@routine
+def compare_last_moves(tables, best, count):
+    """Write the largest of all last moves."""
+    means, slopes = tables.lane_means, tables.lane_shifts
+    for j in range(tables.degree):
+        z, most = tables.nodes[j], best[j * count : (j + 1) * count]
+        a, b, c, d = slopes[0] * z, slopes[1] * z, slopes[2] * z, slopes[3] * z
+        e, f, g, h = slopes[4] * z, slopes[5] * z, slopes[6] * z, slopes[7] * z
+        for lane in range(count):
+            north = max(means[0, lane] + a, means[1, lane] + b)
+            east = max(means[2, lane] + c, means[3, lane] + d)
+            south = max(means[4, lane] + e, means[5, lane] + f)
+            west = max(means[6, lane] + g, means[7, lane] + h)
+            most[lane] = max(north, east, south, west)
+
+
 def compile_exploration(mission: Exploration, history: History) -> CompiledModel | None:
     """Return the compiled form of a mission from a history on; None if it is too long."""
     capacity = next((size for size in CAPACITIES if size >= mission.horizon), None)
@@ -407,4 +613,6 @@ def compile_exploration(mission: Exploration, history: History) -> CompiledModel
         outcomes=answer(outcomes_signature(state, parameters))(outcomes),
         bound=answer(bound_signature(state, parameters))(bound),
         value_bound=answer(value_bound_signature(state, parameters))(value_bound),
+        last_value=answer(value_bound_signature(state, parameters))(last_value),
+        last_steps=int(tables["last_steps"][0]),
     )
