@@ -253,12 +253,14 @@ class Grounder:
     def __init__(self, rddl: Any, places: Mapping[Fluent, int]) -> None:
         self.rddl, self.places = rddl, places
         self.constants, self.objects = list_values(rddl, rddl.non_fluents), rddl.type_to_objects
-        self._types: dict[int, tuple[str, str]] = {}  # of expressions: slow to compute
+        # Types are slow to compute. The expression is kept too: a freed one's id is used again.
+        self._types: dict[int, tuple[Any, tuple[str, str]]] = {}
 
     def ground(self, expression: Any, scope: Scope) -> GroundTerm:
         """Return an expression as a term, with objects for its variables."""
-        known = self._types.get(id(expression))
-        family, name = known or self._types.setdefault(id(expression), expression.etype)
+        if id(expression) not in self._types:
+            self._types[id(expression)] = expression, expression.etype
+        _, (family, name) = self._types[id(expression)]
         arguments = expression.args
         match family:
             case "constant":
