@@ -1,7 +1,7 @@
 """A PRISM model above a million states, from the file to the answer: seconds and memory, by Storm.
 
-Each runs in a process of its own, so that its peak of memory is that of this model: Vulcan reads the
-file, finds the best randomised policy and certifies it; Storm reads it and answers its own
+Each runs in a process of its own, so that its peak of memory is that of this model: Vulcan reads
+the file, finds the best randomised policy and certifies it; Storm reads it and answers its own
 multi-objective query (`tests.oracles.storm_files`). Seconds are processor time, without imports and
 compilation. Run with `make bench`; needs the extra `storm`.
 """
@@ -23,7 +23,7 @@ FILE = Path(__file__).parent / "models" / "survey.prism"
 SIZES = {"N": 150, "B": 150}  # 1,159,074 states
 STEPS, BOUND = 50, 0.1
 MOST_SECONDS, MOST_MEMORY = 0.8, 1.35
-"""Beside Storm. In megabytes without what Python and its libraries take before, it is 1.2."""
+"""Beside Storm."""
 
 
 def measure(who: str) -> dict[str, float]:
