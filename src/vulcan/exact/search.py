@@ -13,6 +13,7 @@ a new state, pairs multiply from step to step, and the problem is left to sampli
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Final
@@ -20,12 +21,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.bounds.base import RewardLine, RiskBound
+from vulcan.bounds.base import RewardLine, RiskBound, Weights
 from vulcan.certificate.certify import Certificate, certify
 from vulcan.exact.acceptance import BoundTest
+from vulcan.exact.device import open_sweeps
 from vulcan.exact.dual import Dual, find_multiple
 from vulcan.exact.several import Several
-from vulcan.exact.sweeps import PolicyPoint, Sweeps, load_kernels
+from vulcan.exact.sweeps import PolicyPoint, load_kernels
 from vulcan.exact.thin_fronts import MANY_PAIRS
 from vulcan.graph.levels import Layers, Levels, build_levels, write_layers
 from vulcan.graph.states import StateGraph, open_graph
@@ -68,7 +70,7 @@ class ExactSearch:
     """One search over state–step pairs, and its enclosure of the optimum.
 
     Policies name `solver` as their origin. `graph` is the part of the model that was evaluated
-    before, and `threads` share the pairs of large levels.
+    before. `threads` share the pairs of large levels, or the GPU of a `device` computes them.
     """
 
     levels: Levels
@@ -83,6 +85,7 @@ class ExactSearch:
         solver: object,
         graph: StateGraph | None = None,
         threads: int = 1,
+        device: str = "cpu",
     ) -> None:
         load_kernels()
         self.problem, self.reader, self.monitor = problem, reader, monitor
@@ -90,7 +93,7 @@ class ExactSearch:
         self.bound_test = BoundTest(self.bound)
         constraints = problem.constraints
         self.graph = open_graph(reader, constraints=constraints) if graph is None else graph
-        self._solver, self._threads = solver, threads
+        self._solver, self._where = solver, (threads, device)
         self.best: PolicyPoint | None = None  # the best acceptable deterministic policy
         self.mix: PolicyPoint | None = None  # the answer, if a randomised policy is requested
         self.upper = math.inf  # no policy within the risk bound earns more
@@ -202,8 +205,8 @@ class ExactSearch:
 
     def use(self, levels: Levels, tips: NDArray[np.void] | None = None) -> None:
         """Work on some levels, with the values of their tips."""
-        self.levels, self.sweeps = levels, Sweeps(levels, tips, self._threads)
-        self.bound_test = BoundTest.of_levels(self.bound, levels, tips, self._threads)
+        self.levels, self.sweeps = levels, open_sweeps(levels, tips, *self._where)
+        self.bound_test = BoundTest.of_levels(self.bound, levels, tips, *self._where)
         self.__dict__.pop("layers", None)
         if self.problem.constraints:
             self.several = Several(self)
@@ -249,7 +252,8 @@ class ExactSearch:
 
     def open_dual(self) -> Dual:
         """Return a search for the best randomised policy that has not begun."""
-        return Dual(self.bound_test, self.sweep, self.may_go_on, self.accepts)
+        given = (self.bound_test, self.sweep, self.may_go_on, self.accepts)
+        return Dual(*given, self.sweep_many if self.sweeps.spreads else None)
 
     def find_dual(self, dual: Dual | None = None) -> Dual:
         """Find the best randomised policy and the dual bound; continue `dual` if it is given."""
@@ -269,14 +273,25 @@ class ExactSearch:
     def sweep(self, reward_weight: float, risk_weight: float) -> PolicyPoint:
         """Return the best policy for some weights: one dynamic program."""
         point = self.sweeps.find_best(reward_weight, risk_weight)
+        self._note(point, reward_weight, risk_weight)
+        self.report()
+        return point
+
+    def sweep_many(self, weights: Sequence[Weights]) -> list[PolicyPoint]:
+        """Return the best policies for several weights, by one dynamic program."""
+        points = self.sweeps.find_many(weights)
+        for point, pair in zip(points, weights, strict=True):
+            self._note(point, *pair)
+        return points
+
+    def _note(self, point: PolicyPoint, reward_weight: float, risk_weight: float) -> None:
+        """Offer a policy, and note the trial."""
         allowed = self.bound(point.reward)
         price = risk_weight / reward_weight if reward_weight else math.inf
         passes = self.offer(point) or self.bound_test.accepts(point)
         if not passes and self.best is not None:  # the same values as a certified policy
             passes = (point.reward, point.risk) == (self.best.reward, self.best.risk)
         self.trials.append(Trial(price, point.reward, point.risk, allowed, passes))
-        self.report()
-        return point
 
     def offer(self, point: PolicyPoint) -> bool:
         """Keep a policy if it is acceptable and the best so far."""

@@ -15,16 +15,17 @@ one thread: results are the same, bit for bit. Handing out blocks and waiting fo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Final, Self
+from typing import ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vulcan.bounds.base import Weights
 from vulcan.graph.levels import Choice, Decisions, Levels, build_levels, join_levels
 from vulcan.graph.states import StateGraph, open_graph
 from vulcan.model.arrays import ArrayModel
@@ -73,8 +74,11 @@ class Sweeps:
     """The dynamic programs of some levels.
 
     `tips` has reward and risk from each tip on, an array of kind `VALUE` with an entry for each
-    pair; None if there are no tips.
+    pair; None if there are no tips. `spreads` says whether sweeps for many weights take about as
+    long as one.
     """
+
+    spreads: ClassVar[bool] = False
 
     def __init__(
         self, levels: Levels, tips: NDArray[np.void] | None = None, threads: int = 1
@@ -90,11 +94,14 @@ class Sweeps:
         """Return the policy with the largest weighted difference of reward and risk."""
         levels = self._sweep(reward_weight, risk_weight, make_values(0), np.zeros(0, np.int32))
         reward, risk = levels[0, self.levels.graph.ROOT].item()
+        return PolicyPoint(reward, risk, self._defer(reward_weight, risk_weight))
 
-        def decide() -> Decisions:
-            return self.levels.decide(self.choose(reward_weight, risk_weight))
+    def find_many(self, weights: Sequence[Weights]) -> list[PolicyPoint]:
+        """Return the policies of `find_best` for several weights."""
+        return [self.find_best(*pair) for pair in weights]
 
-        return PolicyPoint(reward, risk, decide)
+    def _defer(self, reward_weight: float, risk_weight: float) -> Callable[[], Decisions]:
+        return lambda: self.levels.decide(self.choose(reward_weight, risk_weight))
 
     def choose(self, reward_weight: float, risk_weight: float) -> Choice:
         """Return the row that the policy of `find_best` takes in each pair."""
