@@ -1,12 +1,12 @@
 """What a GPU does: sweeps of a large grid, the whole exploration mission, and proofs from it.
 
-`python -m benchmarks.gpu` runs all three, and needs CuPy and a GPU; `python -m benchmarks.gpu mission`
-(or `sweeps`, `proofs`) runs one.
+`python -m benchmarks.gpu` runs all three, and needs CuPy and a GPU;
+`python -m benchmarks.gpu mission` (or `sweeps`, `proofs`) runs one.
 
 **Sweeps.** The dynamic programs of `device="cuda"` over a grid of 1,000 by 1,000 cells with 4
 actions, 3 safe outcomes and a failure each, for 300 steps and 32 prices at once: for each price the
 reward and the risk of the best policy, and with these the dual bound. One core does some of these
-steps with the same code in C++.
+steps in C++, with the values of the 32 prices in its vector registers.
 
 **The whole mission.** The largest reward less price times risk over every one of the 32⁹ sequences
 of nine moves and readings: nothing is pruned, so that the value at each history comes out, too.
@@ -40,7 +40,7 @@ from vulcan.domains.exploration.cuda import (
     make_tables,
     value_histories,
 )
-from vulcan.exact.device import MODEL, SWEEP, DeviceSweeps, Swept
+from vulcan.exact.device import DeviceSweeps
 from vulcan.exact.sweeps import Sweeps
 from vulcan.graph.levels import Levels
 from vulcan.graph.states import StateGraph
@@ -51,7 +51,7 @@ from vulcan.runtime.limits import Limits
 PRICES: Final = (0.0, 25.497, 27.0)
 SECONDS: Final = 60.0
 GAP: Final = 0.001
-MEMORY: Final = 8 << 30
+MEMORY: Final = 24 << 30
 LANES: Final = 32
 LAST_STEPS: Final = 3  # of a sweep, that one core does, too
 MISSIONS: Final = [
@@ -59,6 +59,32 @@ MISSIONS: Final = [
     for area, width in (("narrow", None), ("wide", 0.16))
     for bound in ("Δ", "Δ/2")
 ]
+
+
+RIVAL: Final = r"""
+#include <cstddef>
+extern "C" void sweep(const double *__restrict__ rewards, const double *__restrict__ risks,
+    const double *__restrict__ chances, const int *__restrict__ next,
+    const double *__restrict__ prices, const double *__restrict__ before_reward,
+    const double *__restrict__ before_risk, double *__restrict__ after_reward,
+    double *__restrict__ after_risk, int states) {
+  for (int n = 0; n < states; n++)
+    for (int lane = 0; lane < 32; lane++) {
+      double best = -1e300, reward = 0, risk = 0;
+      for (int a = 0; a < 4; a++) {
+        double g = rewards[4 * n + a], e = risks[4 * n + a];
+        for (int o = 0; o < 3; o++) {
+          size_t k = 12 * (size_t)n + 3 * a + o, where = (size_t)next[k] * 32 + lane;
+          g += chances[k] * before_reward[where]; e += chances[k] * before_risk[where];
+        }
+        double value = g - prices[lane] * e;
+        if (value > best) { best = value; reward = g; risk = e; }
+      }
+      size_t at = (size_t)n * 32 + lane;
+      after_reward[at] = reward; after_risk[at] = risk;
+    }
+}
+"""
 
 
 def plan_whole_mission(area: str = "narrow", horizon: int = 9) -> None:
@@ -70,7 +96,8 @@ def plan_whole_mission(area: str = "narrow", horizon: int = 9) -> None:
         _, deepest, _, room = load_kernels(arrays, moves, kind)
         seconds = time.perf_counter() - began
         shape = f"{deepest.num_regs} registers, {deepest.local_size_bytes} bytes spilt"
-        print(f"{moves + LAST} moves, {kind}: {shape}, {room} bytes shared, {seconds:.1f} s to load")
+        shape = f"{shape}, {room} bytes shared"
+        print(f"{moves + LAST} moves, {kind}: {shape}, loaded in {seconds:.1f} s")
         for price in PRICES:
             began = time.perf_counter()
             value = float(value_histories(arrays, tables, moves, price, kind)[0][0])
@@ -114,48 +141,49 @@ def sweep_grid(side: int = 1000, horizon: int = 300) -> None:
     prices = np.geomspace(0.1, 1e4, LANES)
     weights = [(1.0, float(price)) for price in prices]
     few = Levels(StateGraph, make_grid(side, LAST_STEPS))
-    core, found = sweep_on_a_core(few.arrays, weights)
+    core, found = sweep_on_a_core(few.arrays, prices)
     arrays = open_arrays()
-    values = arrays.empty((len(few), LANES, 2))
-    DeviceSweeps(few, arrays)._sweep_lanes(weights, Swept(values=values))  # loads the kernel, too
-    assert np.array_equal(values[: side * side].get(), found), "the GPU computes something else"
+    sweeps = DeviceSweeps(few, arrays)
+    values = sweeps.sweep_lanes(weights, values=True).values  # loads the kernel, too
+    assert np.array_equal(values[: side * side], found), "the GPU computes something else"
     own = Sweeps(few).find_best(*weights[7])
     assert [own.reward, own.risk] == found[0, 7].tolist(), "Numba computes something else"
     levels = Levels(StateGraph, make_grid(side, horizon))
     began = time.perf_counter()
     sweeps = DeviceSweeps(levels, arrays)
     copied = time.perf_counter() - began
-    points = sweeps.find_many(weights)
+    rewards, risks = sweeps.sweep_lanes(weights).root.T
     seconds = time.perf_counter() - began
-    allowed = 0.5 * (points[0].risk + points[-1].risk)
-    dual = min(p.reward - k * (p.risk - allowed) for p, k in zip(points, prices, strict=True))
+    dual = (rewards - prices * (risks - 0.5 * (risks[0] + risks[-1]))).min()
     size = f"{side} x {side} cells, horizon {horizon}, {LANES} prices"
     print(f"{size}: {seconds:.2f} s, of which {copied:.2f} s to copy the model; at most {dual:.4f}")
     core *= horizon / LAST_STEPS
     swept = seconds - copied
-    print(f"one core, same code: {core:.0f} s: {core / seconds:.0f}x, sweeps {core / swept:.0f}x")
+    print(f"one core, C++: {core:.0f} s: {core / seconds:.0f}x, sweeps {core / swept:.0f}x")
 
 
-def sweep_on_a_core(levels: LevelArrays, weights: Any) -> tuple[float, np.ndarray[Any, Any]]:
-    """Return the seconds of a sweep in C++, and the values of the first level."""
+def sweep_on_a_core(
+    levels: LevelArrays, prices: np.ndarray[Any, Any]
+) -> tuple[float, np.ndarray[Any, Any]]:
+    """Return the seconds of a sweep in C++, and reward and risk of the first level by price."""
     with tempfile.TemporaryDirectory() as folder:
         source, library = Path(folder) / "sweep.cpp", Path(folder) / "sweep.so"
-        source.write_text(SWEEP, encoding="utf-8")
+        source.write_text(RIVAL, encoding="utf-8")
         command = ["g++", "-O3", "-march=native", "-ffp-contract=off", "-shared", "-fPIC"]
         subprocess.run([*command, "-o", library, source], check=True)
         sweep = ctypes.CDLL(str(library)).sweep
-    states, lanes = len(levels.action_count), len(weights)
-    two = [np.zeros((states, lanes, 2)) for _ in range(2)]
-    given = [np.array(weights).T.copy(), *two]
+    states = len(levels.action_count)
+    names = ("expected_reward", "immediate_risk", "probability", "target")
+    given = [*(getattr(levels, name) for name in names), prices]
+    arrays = [np.ones((states, LANES)) for _ in range(4)]  # pages that were touched
+    for array in arrays[:2]:
+        array[:] = 0
     began = time.perf_counter()
-    for level in range(len(levels.first) - 2, -1, -1):
-        given[1:] = two
-        arrays = [*(getattr(levels, name) for name in MODEL), *given]
-        pointers = [ctypes.c_void_p(array.ctypes.data) for array in arrays]
-        ends = [ctypes.c_longlong(int(end)) for end in levels.first[level : level + 2]]
-        sweep(*pointers, None, None, ctypes.c_double(1.0), *ends, ctypes.c_int(lanes))
-        two.reverse()
-    return time.perf_counter() - began, two[0]
+    for _ in range(len(levels.first) - 1):
+        pointers = [ctypes.c_void_p(array.ctypes.data) for array in (*given, *arrays)]
+        sweep(*pointers, states)
+        arrays = [*arrays[2:], *arrays[:2]]
+    return time.perf_counter() - began, np.stack(arrays[:2], 2)
 
 
 def prove_missions(*names: str) -> None:

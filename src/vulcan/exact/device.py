@@ -10,15 +10,16 @@ array operations, for any namespace of arrays (numpy in tests).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any, ClassVar, Final, NamedTuple
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.bounds.base import Weights
-from vulcan.exact.sweeps import PolicyPoint, Sweeps, make_values
+from vulcan.exact.sweeps import Sweeps, make_values
 from vulcan.graph.levels import Choice, Levels
 from vulcan.numerics import NONE
 from vulcan.runtime.devices import explain_memory, is_gpu, open_arrays, to_host
@@ -43,7 +44,7 @@ WHERE void sweep(const int *state, const int *first_action, const int *action_co
 #endif
   {
     long long n = begin + i / lanes;
-    int lane = i % lanes, s = state[n], row = -1;
+    int lane = i % lanes, s = state[i / lanes], row = -1;
     double best = 0, w = weights[lane], k = weights[lanes + lane];
     Value found = {0, 0};
     for (int a = first_action[s]; a < first_action[s] + action_count[s]; a++) {
@@ -78,62 +79,82 @@ MODEL: Final = (
     "probability",
     "target",
 )
-"""The arrays of `LevelArrays` that a sweep reads, in the order of `SWEEP`."""
+"""The arrays of `LevelArrays` that a sweep reads, in the order of `SWEEP`; states of its level."""
 
 THREADS: Final = 256  # of a block
 
 
-class Swept(NamedTuple):
-    """What a sweep is asked for, by state–step pair and lane: arrays, or None."""
+LARGEST: Final = 1 << 30  # bytes of values that are kept on the device at once
 
-    choice: Any = None
-    values: Any = None
+Kept = tuple[Any, Any]
+"""Arrays for the rows that are chosen and for the values, by pair and lane, or None."""
+
+
+class Swept(NamedTuple):
+    """What a sweep found, in arrays of numpy."""
+
+    root: Any  # reward and risk from the first pair on, by lane
+    choice: Any  # the row that is chosen, by pair and lane, if wanted
+    values: Any  # reward and risk, likewise
 
 
 class DeviceSweeps(Sweeps):
     """The dynamic programs of some levels without tips, on arrays of a namespace."""
 
-    spreads: ClassVar[bool] = True
-
     def __init__(self, levels: Levels, arrays: Any) -> None:
         super().__init__(levels)
         self._arrays, self._first = arrays, levels.arrays.first.tolist()
         with explain_memory(arrays, f"a model with {len(levels):,} state–step pairs"):
-            self._model = [arrays.asarray(getattr(levels.arrays, name)) for name in MODEL]
-        kinds = [array.dtype.kind + str(array.dtype.itemsize) for array in self._model]
+            self._states = list(self._copy_states())
+            self._model = [arrays.asarray(getattr(levels.arrays, name)) for name in MODEL[1:]]
+        kinds = [array.dtype.str[1:] for array in (*self._states[:1], *self._model)]
         assert kinds == ["i4", "i4", "i4", "f8", "f8", "i4", "i4", "f8", "i4"]
 
-    def find_many(self, weights: Sequence[Weights]) -> list[PolicyPoint]:
-        """Return the policies of `find_best` for several weights, by one sweep."""
-        found = self._sweep_lanes(weights, Swept())
-        return [
-            PolicyPoint(reward, risk, self._defer(*pair))
-            for (reward, risk), pair in zip(found.tolist(), weights, strict=True)
-        ]
+    def _copy_states(self) -> Iterator[Any]:
+        """Yield the states of each level on the device, those that were there before only once."""
+        states, kept = self.levels.arrays.state, list[tuple[NDArray[np.int32], Any]]()
+        for begin, end in pairwise(self._first):
+            here = states[begin:end]
+            # Where moves alternate between two sets of states, every other level is the same.
+            known = next((copy for own, copy in kept if np.array_equal(own, here)), None)
+            known = self._arrays.asarray(here) if known is None else known
+            kept = [(here, known), *kept[:1]]
+            yield known
+
+    def follow_many(
+        self, weights: Sequence[Weights]
+    ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        size = len(self.levels)
+        lanes = max(1, LARGEST // (16 * size))
+        for begin in range(0, len(weights), lanes):
+            some = weights[begin : begin + lanes]
+            values = self.sweep_lanes(some, values=True).values
+            yield from ((values[:, k, 0].copy(), values[:, k, 1].copy()) for k in range(len(some)))
 
     def _sweep(
         self, reward_weight: float, risk_weight: float, values: NDArray[np.void], choice: Choice
     ) -> NDArray[np.void]:
-        arrays, size = self._arrays, len(self.levels)
-        with explain_memory(arrays, f"{size:,} state–step pairs"):
-            asked = Swept(
-                arrays.empty((size, 1), np.int32) if len(choice) else None,
-                arrays.empty((size, 1, 2), np.float64) if len(values) else None,
-            )
+        wanted = {"choice": len(choice) > 0, "values": len(values) > 0}
+        swept = self.sweep_lanes([(reward_weight, risk_weight)], **wanted)
         root = make_values(1).reshape(1, 1)
-        root[0, 0] = tuple(self._sweep_lanes([(reward_weight, risk_weight)], asked)[0])
+        root[0, 0] = tuple(swept.root[0])
         if len(choice):
-            choice[:] = to_host(asked.choice)[:, 0]
+            choice[:] = swept.choice[:, 0]
         if len(values):
-            found = to_host(asked.values)[:, 0]
-            values["reward"], values["risk"] = found[:, 0], found[:, 1]
+            values["reward"], values["risk"] = swept.values[:, 0].T
         return root
 
-    def _sweep_lanes(self, weights: Sequence[Weights], asked: Swept) -> NDArray[np.float64]:
-        """Return reward and risk of the root for each lane."""
-        arrays, first = self._arrays, self._first
+    def sweep_lanes(
+        self, weights: Sequence[Weights], choice: bool = False, values: bool = False
+    ) -> Swept:
+        """Sweep for several weights at once; `choice` and `values` say what is wanted."""
+        arrays, first, size = self._arrays, self._first, len(self.levels)
         states, lanes = len(self.levels.arrays.action_count), len(weights)
-        with explain_memory(arrays, f"the values of {states:,} states for {lanes} prices"):
+        with explain_memory(arrays, f"{size:,} state–step pairs and {lanes} prices"):
+            kept = (
+                arrays.empty((size, lanes), np.int32) if choice else None,
+                arrays.empty((size, lanes, 2), np.float64) if values else None,
+            )
             given = arrays.asarray(np.array(weights, np.float64).T.copy())
             levels = arrays.zeros((2, states, lanes, 2), np.float64)
             run = _launch if is_gpu(arrays) else sweep_level
@@ -141,9 +162,9 @@ class DeviceSweeps(Sweeps):
                 discount = float(self.levels.arrays.weights[level])
                 after, here = levels[(level + 1) % 2], levels[level % 2]
                 ends = first[level], first[level + 1]
-                run(arrays, self._model, given, after, here, asked, discount, *ends)
-            found: NDArray[np.float64] = to_host(levels[0, self.levels.graph.ROOT])
-        return found
+                model = [self._states[level], *self._model]
+                run(arrays, model, given, after, here, kept, discount, *ends)
+            return Swept(*map(to_host, (levels[0, self.levels.graph.ROOT], *kept)))
 
 
 def open_sweeps(levels: Levels, tips: NDArray[np.void] | None, threads: int, device: str) -> Sweeps:
@@ -166,7 +187,7 @@ def _launch(
     weights: Any,
     after: Any,
     here: Any,
-    asked: Swept,
+    kept: Kept,
     discount: float,
     begin: int,
     end: int,
@@ -174,7 +195,7 @@ def _launch(
     """Sweep a level on the GPU."""
     lanes = weights.shape[1]
     blocks = ((end - begin) * lanes + THREADS - 1) // THREADS
-    pointers = [np.uintp(0) if array is None else array for array in asked]
+    pointers = [np.uintp(0) if array is None else array for array in kept]
     sizes = (np.float64(discount), np.int64(begin), np.int64(end), np.int32(lanes))
     if blocks:
         given = (*model, weights, after, here, *pointers, *sizes)
@@ -187,14 +208,14 @@ def sweep_level(
     weights: Any,
     after: Any,
     here: Any,
-    asked: Swept,
+    kept: Kept,
     discount: float,
     begin: int,
     end: int,
 ) -> None:
     """Sweep a level by array operations."""
     named = dict(zip(MODEL, model, strict=True))
-    state = named["state"][begin:end]
+    state = named["state"]
     first, counts = named["first_action"][state], named["action_count"][state]
     shape = len(state), weights.shape[1]
     best, found = arrays.full(shape, -np.inf), arrays.zeros((*shape, 2))
@@ -220,7 +241,6 @@ def sweep_level(
         found = arrays.where(better[..., None], value, found)
         chosen = arrays.where(better, rows[:, None], chosen)
     here[state] = found
-    if asked.choice is not None:
-        asked.choice[begin:end] = chosen
-    if asked.values is not None:
-        asked.values[begin:end] = found
+    for array, result in zip(kept, (chosen, found), strict=True):
+        if array is not None:
+            array[begin:end] = result

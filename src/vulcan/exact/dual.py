@@ -50,7 +50,6 @@ from vulcan.numerics import TOLERANCE
 from vulcan.solvers.finding import Sufficient, Worth
 
 MOST_POINTS: Final = 500  # a safeguard: some twenty are usual
-SPREAD: Final = 32  # weights at once, on a GPU
 
 
 Oracle = Callable[[float, float], PolicyPoint]
@@ -61,8 +60,7 @@ class Dual:
     """A search for the best randomised policy, and what it proved.
 
     `may_go_on` is called before each dynamic program but the first two, and `accepts` says whether
-    the policy of largest reward is acceptable; by default, whether that is certain. `spread` finds
-    the best policies for many weights at once, where that takes no longer than one after the other.
+    the policy of largest reward is acceptable; by default, whether that is certain.
     """
 
     most: float  # no policy earns more, whatever the bound is
@@ -75,9 +73,8 @@ class Dual:
         oracle: Oracle,
         may_go_on: Callable[[], bool] = lambda: True,
         accepts: Callable[[PolicyPoint], bool] | None = None,
-        spread: Callable[[Sequence[Weights]], Sequence[PolicyPoint]] | None = None,
     ) -> None:
-        self._bound_test, self._bound, self._spread = bound_test, bound_test.bound, spread
+        self._bound_test, self._bound = bound_test, bound_test.bound
         self._oracle, self._may_go_on = oracle, may_go_on
         self._accepts = bound_test.accepts if accepts is None else accepts
         self.points: list[PolicyPoint] = []  # found on the way; in the end by their rewards
@@ -110,17 +107,7 @@ class Dual:
         if bound_test.refuses(safest):
             self.least, self.least_reward = self.least_reward, -math.inf
         self.finished = self._accepts(top)
-        if not self.finished and self._spread is not None and top.risk > safest.risk:
-            self._look_around((top.risk - safest.risk) / max(top.reward - safest.reward, 1e-300))
         self.best = top if self.finished else best_mix(self.points, bound_test)
-
-    def _look_around(self, slope: float) -> None:
-        """Find the best policies for weights on both sides of a slope of risk."""
-        assert self._spread is not None
-        weights = [_scale(slope * 2.0**k) for k in range(-SPREAD // 2, SPREAD // 2)]
-        for pair, point in zip(weights, self._spread(weights), strict=True):
-            self.points.append(point)
-            self._keep_line(point, *pair)
 
     def look(self, weights: Weights, others: Sequence[PolicyPoint] = ()) -> bool:
         """Return whether a policy lies beyond those known, and some others, for these weights."""
@@ -148,10 +135,6 @@ class Dual:
         """Return the best policy for some weights, and keep the line that it proves."""
         point = self._oracle(reward_weight, risk_weight)
         self.points.append(point)
-        self._keep_line(point, reward_weight, risk_weight)
-        return point
-
-    def _keep_line(self, point: PolicyPoint, reward_weight: float, risk_weight: float) -> None:
         if risk_weight == 0:
             self.lines.append(RewardLine(0.0, self._bound_test.raise_reward(point.reward)))
         elif reward_weight > 0:
@@ -159,6 +142,7 @@ class Dual:
             most = self._bound_test.raise_value(_value(point, weights), weights, self.most)
             most = math.nextafter(most / reward_weight, math.inf)
             self.lines.append(RewardLine(risk_weight / reward_weight, most))
+        return point
 
     def _aim(self) -> Weights | None:
         """Return the weights normal to the edge to look beyond; None if there is none."""

@@ -13,7 +13,6 @@ a new state, pairs multiply from step to step, and the problem is left to sampli
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Final
@@ -21,7 +20,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.bounds.base import RewardLine, RiskBound, Weights
+from vulcan.bounds.base import RewardLine, RiskBound
 from vulcan.certificate.certify import Certificate, certify
 from vulcan.exact.acceptance import BoundTest
 from vulcan.exact.device import open_sweeps
@@ -252,8 +251,7 @@ class ExactSearch:
 
     def open_dual(self) -> Dual:
         """Return a search for the best randomised policy that has not begun."""
-        given = (self.bound_test, self.sweep, self.may_go_on, self.accepts)
-        return Dual(*given, self.sweep_many if self.sweeps.spreads else None)
+        return Dual(self.bound_test, self.sweep, self.may_go_on, self.accepts)
 
     def find_dual(self, dual: Dual | None = None) -> Dual:
         """Find the best randomised policy and the dual bound; continue `dual` if it is given."""
@@ -273,25 +271,14 @@ class ExactSearch:
     def sweep(self, reward_weight: float, risk_weight: float) -> PolicyPoint:
         """Return the best policy for some weights: one dynamic program."""
         point = self.sweeps.find_best(reward_weight, risk_weight)
-        self._note(point, reward_weight, risk_weight)
-        self.report()
-        return point
-
-    def sweep_many(self, weights: Sequence[Weights]) -> list[PolicyPoint]:
-        """Return the best policies for several weights, by one dynamic program."""
-        points = self.sweeps.find_many(weights)
-        for point, pair in zip(points, weights, strict=True):
-            self._note(point, *pair)
-        return points
-
-    def _note(self, point: PolicyPoint, reward_weight: float, risk_weight: float) -> None:
-        """Offer a policy, and note the trial."""
         allowed = self.bound(point.reward)
         price = risk_weight / reward_weight if reward_weight else math.inf
         passes = self.offer(point) or self.bound_test.accepts(point)
         if not passes and self.best is not None:  # the same values as a certified policy
             passes = (point.reward, point.risk) == (self.best.reward, self.best.risk)
         self.trials.append(Trial(price, point.reward, point.risk, allowed, passes))
+        self.report()
+        return point
 
     def offer(self, point: PolicyPoint) -> bool:
         """Keep a policy if it is acceptable and the best so far."""

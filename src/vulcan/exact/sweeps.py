@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import ClassVar, Final, Self
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,11 +74,8 @@ class Sweeps:
     """The dynamic programs of some levels.
 
     `tips` has reward and risk from each tip on, an array of kind `VALUE` with an entry for each
-    pair; None if there are no tips. `spreads` says whether sweeps for many weights take about as
-    long as one.
+    pair; None if there are no tips.
     """
-
-    spreads: ClassVar[bool] = False
 
     def __init__(
         self, levels: Levels, tips: NDArray[np.void] | None = None, threads: int = 1
@@ -94,14 +91,11 @@ class Sweeps:
         """Return the policy with the largest weighted difference of reward and risk."""
         levels = self._sweep(reward_weight, risk_weight, make_values(0), np.zeros(0, np.int32))
         reward, risk = levels[0, self.levels.graph.ROOT].item()
-        return PolicyPoint(reward, risk, self._defer(reward_weight, risk_weight))
 
-    def find_many(self, weights: Sequence[Weights]) -> list[PolicyPoint]:
-        """Return the policies of `find_best` for several weights."""
-        return [self.find_best(*pair) for pair in weights]
+        def decide() -> Decisions:
+            return self.levels.decide(self.choose(reward_weight, risk_weight))
 
-    def _defer(self, reward_weight: float, risk_weight: float) -> Callable[[], Decisions]:
-        return lambda: self.levels.decide(self.choose(reward_weight, risk_weight))
+        return PolicyPoint(reward, risk, decide)
 
     def choose(self, reward_weight: float, risk_weight: float) -> Choice:
         """Return the row that the policy of `find_best` takes in each pair."""
@@ -116,6 +110,12 @@ class Sweeps:
         values = make_values(len(self.levels))
         self._sweep(reward_weight, risk_weight, values, np.zeros(0, np.int32))
         return np.ascontiguousarray(values["reward"]), np.ascontiguousarray(values["risk"])
+
+    def follow_many(
+        self, weights: Sequence[Weights]
+    ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """Yield the results of `follow` for several weights."""
+        yield from (self.follow(*pair) for pair in weights)
 
     def _sweep(
         self, reward_weight: float, risk_weight: float, values: NDArray[np.void], choice: Choice

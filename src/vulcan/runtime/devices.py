@@ -73,5 +73,5 @@ def explain_memory(arrays: Any, what: str) -> Iterator[None]:
 
 
 def to_host(array: Any) -> Any:
-    """Return an array of a device as one of numpy."""
+    """Return an array of a device as one of numpy; None for None."""
     return array.get() if hasattr(array, "get") else array

@@ -1,9 +1,10 @@
-"""The exploration mission on a GPU: the exact value of every history of the first moves, at a price.
+"""The exploration mission on a GPU: the exact value of every history of the first moves.
 
-The largest reward less price times risk over all 32ⁿ sequences of moves and readings; nothing is
-pruned, so that the value at each history comes out, too. A block of threads has a sequence of moves
-up to the last four, its threads the readings on the way. The last four moves are walked through for
-all their readings at once, in registers. A cell that was visited before is read once.
+The value is the largest reward less price times risk over all 32ⁿ sequences of moves and readings.
+Nothing is pruned, so that the value at each history comes out, too. A block of threads has a
+sequence of moves up to the last four, its threads the readings on the way. The last four moves are
+walked through for all their readings at once, in registers. A cell that was visited before is read
+once.
 
 With these values as bounds, a proof (`vulcan.sampling.proof`) opens only what the best policy of a
 price reaches. Histories that its table does not have are evaluated by the processor
