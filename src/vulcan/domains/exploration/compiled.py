@@ -117,9 +117,9 @@ def parameters_dtype(capacity: int) -> np.dtype[Any]:
             ("lasts_here", "i8"),
             ("lasts_step", "i8"),
             ("lasts_price", "f8"),
-            ("table", "u8"),  # values that a GPU found: their address,
+            ("table", "u8"),  # values that a GPU found: their address, 0 without any,
             ("table_price", "f8"),  # for which price,
-            ("table_moves", "i8"),  # and the moves of the longest histories, 0 without a table
+            ("table_moves", "i8"),  # and the moves of the longest histories
         ],
         align=True,
     )
@@ -220,7 +220,7 @@ def value_bound(parameters, states, step, price):
     step += tables.begun
     if step < state.step:
         return np.inf
-    if step == state.step and step <= tables.table_moves and price == tables.table_price:
+    if has_table(tables, state, step, price):
         return look_up(tables.table, find_place(state))
     know_limits(tables, state, step)
     know_sums(tables, state, state.sampled)
@@ -242,6 +242,13 @@ def last_value(parameters, states, step, price):
         tables.lasts_here, tables.lasts_step = state.here, step
         tables.lasts_sampled, tables.lasts_price = state.sampled, price
     return tables.lasts[state.nodes[state.sampled - 1]]
+
+
+@part
+def has_table(tables, state, step, price):
+    """Whether a table has the value of a state."""
+    there = tables.table != 0 and step == state.step and step <= tables.table_moves
+    return there and price == tables.table_price
 
 
 @part
