@@ -63,7 +63,14 @@ from vulcan.numerics import (
 )
 from vulcan.parameters import shorten
 from vulcan.policy.policy import About, Policy
-from vulcan.runtime.arrays import lengthen, ranges, require, require_names, unpack_array
+from vulcan.runtime.arrays import (
+    lengthen,
+    ranges,
+    require,
+    require_names,
+    starts,
+    unpack_array,
+)
 from vulcan.runtime.limits import TimeUp, pause_collection
 
 STATE: Final = np.dtype([("first_action", "i4"), ("action_count", "i4")], align=True)
@@ -382,15 +389,9 @@ class StateGraph(Graph):
         first_taken = np.full(self.actions.count, NONE, np.int32)
         first_taken[rows[::-1]] = np.arange(len(rows), dtype=np.int32)[::-1]
         distinct = np.flatnonzero(first_taken != NONE)
-        distinct = distinct[np.argsort(first_taken[distinct])]
-        numbers: dict[str, int] = {}
-        action_label = np.zeros(self.actions.count, np.int32)
-        outcome_label = np.zeros(self.outcomes.count, np.int32)
-        for row in distinct.tolist():
-            action_label[row] = numbers.setdefault(self._name_action(row), len(numbers))
-            first = int(actions["first_outcome"][row])
-            for k, label in enumerate(label_outcomes(self._list_outcomes(row))):
-                outcome_label[first + k] = numbers.setdefault(label, len(numbers))
+        labels, action_label, outcome_label = self._label(
+            distinct[np.argsort(first_taken[distinct])]
+        )
         counts = actions["outcome_count"][rows]
         taken = ranges(actions["first_outcome"][rows], counts)
         child = np.full(len(taken), FAILED, np.int32)
@@ -398,7 +399,7 @@ class StateGraph(Graph):
         own = self.outcome_charges.array["own"]
         return Policy(
             about,
-            tuple(numbers),
+            labels,
             action_label[rows],
             np.concatenate(([0], np.cumsum(counts, dtype=np.int64))),
             outcome_label[taken],
@@ -411,6 +412,18 @@ class StateGraph(Graph):
                 if not isinstance(constraint, RiskAhead)
             },
         )
+
+    def _label(self, rows: Rowset) -> tuple[tuple[str, ...], NDArray[np.int32], NDArray[np.int32]]:
+        """Return the labels of action rows and their outcomes, and their numbers for each row."""
+        numbers: dict[str, int] = {}
+        action_label = np.zeros(self.actions.count, np.int32)
+        outcome_label = np.zeros(self.outcomes.count, np.int32)
+        for row in rows.tolist():
+            action_label[row] = numbers.setdefault(self._name_action(row), len(numbers))
+            first = int(self.actions.array["first_outcome"][row])
+            for k, label in enumerate(label_outcomes(self._list_outcomes(row))):
+                outcome_label[first + k] = numbers.setdefault(label, len(numbers))
+        return tuple(numbers), action_label, outcome_label
 
     @property
     def evaluations(self) -> int:
@@ -696,6 +709,32 @@ class ArrayGraph(StateGraph):
                 own = model.event == constraint.event
             charged[len(drawn) :, k] = own
             means[:, k] = add(probability * charged[:, k])
+
+    def _label(self, rows: Rowset) -> tuple[tuple[str, ...], NDArray[np.int32], NDArray[np.int32]]:
+        if self._drawn:
+            return super()._label(rows)
+        model, actions = self._model, self.actions.array
+        texts, label = model.label_rows(rows)
+        counts, known = actions["outcome_count"][rows], dict[str, int]()
+        # The number of each action's label before those of its outcomes.
+        place = starts(counts + 1)
+        others = np.ones(len(label) + len(rows), np.bool_)
+        others[place] = False
+        texts += model.action_labels
+        number = np.array([known.setdefault(text, len(known)) for text in texts], np.int32)
+        sequence = np.empty(len(others), np.int32)
+        sequence[place] = number[len(texts) - len(model.action_labels) + model.number[rows]]
+        sequence[others] = number[label]
+        first = np.full(len(known), len(sequence))
+        first[sequence[::-1]] = np.arange(len(sequence))[::-1]
+        used = np.argsort(first)[: np.count_nonzero(first < len(sequence))]
+        number[used] = np.arange(len(used))
+        action_label = np.zeros(self.actions.count, np.int32)
+        outcome_label = np.zeros(self.outcomes.count, np.int32)
+        action_label[rows] = number[sequence[place]]
+        outcome_label[ranges(actions["first_outcome"][rows], counts)] = number[sequence[others]]
+        names = list(known)
+        return tuple(names[k] for k in used.tolist()), action_label, outcome_label
 
     def _list_others(self, first: int, count: int) -> list[dict[str, Any]]:
         begin = first - self._drawn * len(self._model.start)
