@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import vulcan
-from tests.helpers.plans import edit
-from tests.oracles.hidden import follow, start
+from tests.helpers.plans import about, edit
+from tests.oracles.hidden import RandomHidden, enumerate_ahead, find_ahead, follow, start
 from vulcan import BeliefModel, Transition
 from vulcan.domains import Tiger
-from vulcan.errors import MismatchError, OptionError
-from vulcan.policy.policy import RandomisedPolicy
+from vulcan.errors import MismatchError
+from vulcan.policy.policy import RandomisedPolicy, build_policy
 
 
 @dataclass(frozen=True)
@@ -96,11 +96,61 @@ def test_frontier_of_an_incomplete_policy_is_counted(result: Any) -> None:
     assert found.frontier == Fraction(1, 2) * (Fraction(0.85) + Fraction(1 - 0.85))
 
 
-def test_risk_ahead_is_refused(result: Any) -> None:
-    problem = vulcan.Problem(result.problem.model, 0.1, constraints=[vulcan.RiskAhead(0.5)])
-    with pytest.raises(OptionError, match="can't be certified for hidden states"):
-        vulcan.certify(problem, result.policy)
+@pytest.mark.parametrize("seed", range(24))
+def test_risk_ahead_is_that_of_the_worst_history(seed: int) -> None:
+    hidden = RandomHidden(seed, 2 + (seed % 4 == 0), exact=seed % 3 > 0, states=2 + seed % 2)
+    worths = enumerate_ahead(hidden, start(hidden), None, hidden.horizon)
+    caps = sorted({worst for _, _, worst in worths})
+    cap = float(sum(caps[len(caps) // 3 :][:2]) / 2) if len(caps) > 1 else 0.5
+    if any(abs(float(worst) - cap) < 1e-9 for worst in caps):
+        return
+    best = max((float(g) for g, _, worst in worths if worst <= cap), default=None)
+    problem = vulcan.Problem(BeliefModel(hidden), 1.0, constraints=[vulcan.RiskAhead(cap)])
+    result = vulcan.solve(problem)
+    if best is None:
+        assert result.policy is None or not result.certificate.safe
+        return
+    assert result.certificate.safe
+    assert float(result.certificate.reward) == pytest.approx(best, abs=1e-9)
+    worst = find_ahead(hidden, result.policy, 0, start(hidden))[1]
+    (exact,) = vulcan.certify(problem, result.policy, exact=True).constraints
+    assert exact.value - exact.value_error <= worst <= exact.value
+    (limited,) = result.certificate.constraints
+    assert abs(Fraction(limited.value) - worst) <= Fraction(limited.value_error)
+    assert limited.value_error < 1e-9
 
 
-def test_storm_agrees(result: Any) -> None:
-    assert vulcan.verify(result.problem, result.policy).agrees
+def test_one_decision_for_two_beliefs_is_judged_by_the_worse() -> None:
+    model = BeliefModel(Tiger(2))
+    root, decisions = model.initial_state(), []
+    for action, child in (("listen", 1), ("open left", -1)):  # whatever was heard
+        found = model.outcomes(root, action)
+        labels = [outcome.label or "failure" for outcome in found]
+        children = [-2 if outcome.fails else child for outcome in found]
+        numbers = [(float(outcome.probability), float(outcome.reward)) for outcome in found]
+        decisions.append((action, labels, *zip(*numbers, strict=True), children))
+    policy = build_policy(about(model), decisions)
+    worst = find_ahead(Tiger(2), policy, 0, start(Tiger(2)))[1]
+    assert float(worst) == pytest.approx(0.85 * 0.5)
+    problem = vulcan.Problem(model, 1.0, constraints=[vulcan.RiskAhead(0.3)])
+    for exact in (False, True):
+        (limited,) = vulcan.certify(problem, policy, exact=exact).constraints
+        assert limited.value - limited.value_error <= worst <= limited.value
+        assert not limited.passes
+
+
+def test_risk_ahead_beside_an_event() -> None:
+    hidden = RandomHidden(3, 2, events=True)
+    limits = [vulcan.RiskAhead(0.9), vulcan.Risk(0.9, event="late")]
+    problem = vulcan.Problem(BeliefModel(hidden), 1.0, constraints=limits)
+    policy = vulcan.solve(problem).policy
+    ahead, late = vulcan.certify(problem, policy, exact=True).constraints
+    assert late.value == follow(hidden, policy, 0, start(hidden))[2] > 0
+    assert ahead.value == find_ahead(hidden, policy, 0, start(hidden))[1] > 0
+    assert vulcan.simulate(policy, episodes=2_000, seed=1).agrees
+
+
+@pytest.mark.parametrize("constraints", [(), ("risk ahead <= 0.1",)])
+def test_storm_agrees(constraints: Any) -> None:
+    problem = vulcan.Problem(BeliefModel(Tiger(5)), 0.1, constraints=constraints)
+    assert vulcan.verify(problem, vulcan.solve(problem).policy).agrees

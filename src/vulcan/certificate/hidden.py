@@ -11,6 +11,9 @@ and failing ends the mission. No belief is computed: nothing here is Bayes' rule
 risk are exact however beliefs were merged in a search. The margin scales the failure probabilities
 of hidden states, those that a model states.
 
+What the agent can tell apart of a place is its *sight*: the node and the actions. The risk ahead of
+a history of observations is a mean over the places of its sight (`vulcan.certificate.sums`).
+
 A policy records the probability and the mean reward of each observation at a node. They are means
 over the hidden states there, and compared with the chain's: a model that differs from the policy's
 is refused.
@@ -27,8 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.certificate.walk import Chain, Leave, Watch
-from vulcan.constraints import Constraint, Cost, RiskAhead
-from vulcan.errors import OptionError
+from vulcan.constraints import Constraint, Cost
 from vulcan.model.belief import FAILS, BeliefModel, HiddenReader, Menu
 from vulcan.model.interface import stable_text
 from vulcan.model.reader import ModelReader
@@ -50,11 +52,8 @@ def follow_hidden(
     constraints: Sequence[Constraint] = (),
 ) -> tuple[Chain, int]:
     """Return the chain of a policy, and the number of (hidden state, action) pairs evaluated."""
-    if any(isinstance(constraint, RiskAhead) for constraint in constraints):
-        raise OptionError(
-            "the risk ahead depends on the belief, and can't be certified for hidden states"
-        )
-    names = [constraint.name for constraint in constraints if isinstance(constraint, Cost)]
+    # A column for each; no event is charged for the risk ahead.
+    names = [limit.name if isinstance(limit, Cost) else "" for limit in constraints]
     walk = _Walk(policy, reader, names)
     return walk.build(watch, leave), walk.ways.evaluated
 
@@ -172,12 +171,17 @@ class _Walk:
         state = np.tile(np.array([number for number, _ in shares], np.intp), len(begins))
         menus = np.full(len(node), menu)
         sizes: list[int] = []
+        sights: list[NDArray[Any]] = []
         parts: list[tuple[NDArray[Any], ...]] = []
         offset = 0
         while len(node):
             check_time()
             level = len(sizes)
             sizes.append(len(node))
+            # Different levels have different sights, since their places do.
+            sights.append(
+                np.unique(node * len(ways.menus) + menus, return_inverse=True)[1] + offset
+            )
             rows, source, column = self._go(node, state, menus, level)
             target = self._find_targets(rows, column, level)
             if leave is not None:
@@ -196,7 +200,10 @@ class _Walk:
             offset += len(node)
             node, state, menus = np.unravel_index(places, shape)
             watch((level + 1) / reader.levels)
-        return self._close(sizes, parts)
+        chain = self._close(sizes, parts)
+        if sights:
+            chain.sight = np.concatenate(sights)
+        return chain
 
     def _go(
         self, node: NDArray[Any], state: NDArray[Any], menu: NDArray[Any], level: int
@@ -263,7 +270,7 @@ class _Walk:
         # Products of two floats, rounded once: what converting the fractions would give.
         chain.probability = chance.astype(float)[rows] if len(rows) else np.zeros(0)
         chain.quantities = ways.events
-        chain.starts = self._starts
+        chain.starts, chain.seen = self._starts, column
         if len(chain):
             self._compare(chain, column)
         return chain

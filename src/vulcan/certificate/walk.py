@@ -66,6 +66,10 @@ class Chain:
     quantities: Collection[str] = ()
     starts: Sequence[tuple[int, Number]] | None = None
     """The member of each first place and its share of the member's weight, if it has several."""
+    sight: NDArray[Any] | None = None
+    seen: NDArray[Any] | None = None
+    """With hidden states: a number for each place of what the agent can tell apart of it, and for
+    each transition of what it observes there."""
 
     def __init__(
         self,
