@@ -197,7 +197,18 @@ def test_bad_answers_name_the_place(method: str, answer: Any, said: str) -> None
     if method in ("transitions", "observations"):
         assert caught.value.violation.action == "listen"
         assert caught.value.violation.state in ("left", "right")
+    else:
+        assert "(state" not in str(caught.value)
     assert "model Changed" in str(caught.value)
+
+
+def test_what_a_hidden_model_raises_names_its_class() -> None:
+    class Forgetful(Tiger):
+        def observations(self, state: str, action: str) -> dict[str, float]:
+            return {}[action]
+
+    with pytest.raises(ModelError, match=r"KeyError\('listen'\) .*, model Forgetful"):
+        vulcan.solve(vulcan.Problem(BeliefModel(Forgetful(3)), 0.5))
 
 
 def test_missing_method_is_named() -> None:
