@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import vulcan
+import vulcan_check
 from tests.helpers.plans import about, edit
 from tests.oracles.hidden import RandomHidden, enumerate_ahead, find_ahead, follow, start
-from vulcan import BeliefModel, Transition
+from vulcan import BeliefModel, Policy, Transition
 from vulcan.domains import Tiger
 from vulcan.errors import MismatchError
 from vulcan.policy.policy import RandomisedPolicy, build_policy
@@ -148,6 +150,60 @@ def test_risk_ahead_beside_an_event() -> None:
     assert late.value == follow(hidden, policy, 0, start(hidden))[2] > 0
     assert ahead.value == find_ahead(hidden, policy, 0, start(hidden))[1] > 0
     assert vulcan.simulate(policy, episodes=2_000, seed=1).agrees
+
+
+def check(policy: Any, path: Path, *limits: str) -> tuple[int, dict[str, Any]]:
+    """Return the answer of `vulcan-check` to a file, and what it found."""
+    policy.save(path)
+    found: dict[str, Any] = {}
+    return vulcan_check.judge(str(path), "1", found, limits)[1], found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_vulcan_check_computes_on_hidden_states(seed: int, tmp_path: Path) -> None:
+    hidden = RandomHidden(
+        seed, 3, events=seed % 2 > 0, exact=seed % 3 > 0, discount=1 - seed % 4 / 8
+    )
+    limits = [vulcan.Risk(0.99, event="late")] if hidden.events else []
+    problem = vulcan.Problem(BeliefModel(hidden), 1.0, constraints=limits)
+    policy = vulcan.solve(problem).policy
+    exact = vulcan.certify(problem, policy, exact=True)
+    code, found = check(policy, tmp_path / "plan", *(["late <= 0.99"] if limits else []))
+    assert code == vulcan_check.SAFE
+    # Probabilities of the file are floats.
+    assert float(found["reward"]) == pytest.approx(float(exact.reward), abs=1e-13)
+    assert float(found["risk"]) == pytest.approx(float(exact.risk), abs=1e-15)
+    if limits:
+        late = float(exact.constraints[0].value)
+        assert float(found["'late <= 0.99'"]) == pytest.approx(late, abs=1e-15)
+    again = Policy.load(tmp_path / "plan")
+    assert again.unfolded == policy.unfolded
+    assert check(again, tmp_path / "copy")[1] == check(policy, tmp_path / "plan")[1]
+
+
+def test_vulcan_check_of_a_mixture_is_the_mean(tmp_path: Path) -> None:
+    problem = vulcan.Problem(BeliefModel(Tiger(4, accuracy=0.75)), 1.0)
+    members = [vulcan.solve(vulcan.Problem(problem.model, b)).policy for b in (1.0, 0.02)]
+    mixed = RandomisedPolicy([member.attach(None) for member in members], [0.25, 0.75])
+    exact = vulcan.certify(problem, mixed, exact=True)
+    found = check(mixed, tmp_path / "plan")[1]
+    assert [found["reward"], found["risk"]] == [exact.reward, exact.risk]
+
+
+def test_vulcan_check_finds_a_wrong_bayes_rule(result: Any, tmp_path: Path) -> None:
+    policy = result.policy
+    rows = next(r for r in map(policy.outcomes, range(len(policy))) if -2 in policy.child[list(r)])
+    failing = next(row for row in rows if policy.child[row] == -2)
+    chance = policy.probability.copy()
+    chance[failing] -= 1e-3
+    chance[next(row for row in rows if row != failing)] += 1e-3
+    wrong = edit(policy, probability=chance)
+    assert check(wrong, tmp_path / "plan")[0] == vulcan_check.SAFE  # without hidden states
+    wrong.unfolded = policy.unfolded
+    with pytest.raises(vulcan_check.NoAnswerError, match="hidden states tell another risk"):
+        check(wrong, tmp_path / "plan")
+    # The risk ahead of a history is a mean over hidden states that the file does not tell.
+    assert check(policy, tmp_path / "plan", "risk ahead <= 1")[0] == vulcan_check.CANNOT_SAY
 
 
 @pytest.mark.parametrize("constraints", [(), ("risk ahead <= 0.1",)])

@@ -24,9 +24,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from vulcan.constraints import Constraint
@@ -35,11 +36,22 @@ from vulcan.model.interface import stable_text
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import END, FAILED, NONE, Number
 from vulcan.parameters import shorten
-from vulcan.policy.policy import AnyPolicy
+from vulcan.policy.policy import AnyPolicy, Policy
 from vulcan.policy.walk import Evaluations, Followed
 from vulcan.runtime.arrays import ranges, starts
 
+DRAW: Final = "draw the hidden state"
+MOST_UNFOLDED: Final = 300_000  # transitions of the largest chain that a file has
 AGREES: Final = 1e-6  # allowed difference of a node's mean from what the policy recorded
+
+
+class Sights(NamedTuple):
+    """What the agent can tell apart of the places of a chain."""
+
+    place: NDArray[np.intp]  # of each place: equal numbers look alike
+    node: NDArray[np.int64]  # and its node, counted over all members
+    seen: NDArray[np.int64]  # of each transition: the number of its label, NONE for failing
+    charged: list[str]  # the quantities that the chain has charges for
 
 
 class HiddenEvaluations(Evaluations):
@@ -166,19 +178,20 @@ class HiddenEvaluations(Evaluations):
         begins = [k for k, member in enumerate(self._members) if len(member)]
         chain.starts = [(k, Fraction(share)) for k in begins for _, share in self._shares]
         if len(chain):
-            sights = np.concatenate(self._sights, axis=1)
-            chain.sight = np.unique(sights, axis=1, return_inverse=True)[1].ravel()
-            chain.seen = np.concatenate(self._columns)
-            self._compare_means(chain)
+            sights, columns = np.concatenate(self._sights, axis=1), np.concatenate(self._columns)
+            place = np.unique(sights, axis=1, return_inverse=True)[1].ravel()
+            seen = self._keys[columns] // self._size - 1
+            chain.sights = Sights(place, sights[1], seen, [*self._charges])
+            self._compare_means(chain, columns)
 
-    def _compare_means(self, chain: Any) -> None:
+    def _compare_means(self, chain: Any, columns: NDArray[np.intp]) -> None:
         """Refuse a model whose means differ from what the policy recorded."""
         start = np.array(chain.start(self._weights), float)
         reach = chain.spread(start, chain.probability)
         flow = reach[chain.source] * chain.probability
         count, owner = len(self._keys), self._keys % self._size
-        found = np.bincount(chain.seen, flow, count)
-        paid = np.bincount(chain.seen, flow * chain.reward, count)
+        found = np.bincount(columns, flow, count)
+        paid = np.bincount(columns, flow * chain.reward, count)
         total = np.bincount(owner, found, self._size)
         chance, reward = (
             np.concatenate([getattr(member, name) for member in self._members])
@@ -200,3 +213,33 @@ class HiddenEvaluations(Evaluations):
                     f"action {str(taken[node])!r} has another outcome {label!r}: {what} was "
                     f"{float(before[key])!r}, is {mean!r}"
                 )
+
+
+def unfold(policy: Policy, chain: Any) -> Policy | None:
+    """Return the chain of a policy as a policy that sees hidden states; None if it is too long.
+
+    Its first decision draws the hidden state. Outcomes are called by their positions.
+    """
+    if not 0 < len(chain.target) <= MOST_UNFOLDED or not np.all(chain.probability > 0):
+        return None
+    sights, begins = chain.sights, len(chain.starts)
+    first = np.append(0, begins + np.searchsorted(chain.source, np.arange(len(chain) + 1)))
+    position = np.arange(first[-1]) - np.repeat(first[:-1], np.diff(first))
+    labels = [*policy.labels, DRAW, *(f"{DRAW}, {k}" for k in range(int(position.max()) + 1))]
+    own = len(policy.labels)
+    onward = np.where(chain.target >= 0, chain.target + 1, chain.target)
+    return Policy(
+        structs.replace(policy.about, initial_action=True),
+        labels,
+        np.append(own, policy.action[sights.node]).astype(np.int32),
+        first.astype(np.int64),
+        (own + 1 + position).astype(np.int32),
+        np.append([float(share) for _, share in chain.starts], chain.probability),
+        np.append(np.zeros(begins), chain.reward),
+        np.append(1 + np.arange(begins), onward).astype(np.int32),
+        charges={
+            name: np.append(np.zeros(begins), np.asarray(charged, float))
+            for name, charged in zip(sights.charged, chain.charges, strict=True)
+            if name in policy.charges
+        },
+    )

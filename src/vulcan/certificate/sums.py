@@ -192,7 +192,7 @@ def find_risk_ahead(chain: Chain, exact: bool) -> Sum:
         after[target == FAILED] = 1
         np.add.at(ahead, chain.source[rows], likely[rows] * after)
     operations = count_operations(chain)
-    if chain.sight is None:
+    if chain.sights is None:
         least = worst = max(ahead.tolist(), default=zero)
     else:
         least, worst = find_mean_ahead(chain, likely, ahead)
@@ -208,13 +208,13 @@ def find_mean_ahead(chain: Chain, likely: Any, ahead: Any) -> tuple[Any, Any]:
 
     `ahead` has the risk ahead of each place, and `likely` the probability of each transition.
     """
-    assert chain.sight is not None
+    assert chain.sights is not None
     low, high = _enclose_weights(chain, likely)
     ends = []
     for one, other in ((low, high), (high, low)):
         fails, survives = (np.zeros(len(chain), ahead.dtype) for _ in range(2))
-        np.add.at(fails, chain.sight, one * ahead)
-        np.add.at(survives, chain.sight, other * (1 - ahead))
+        np.add.at(fails, chain.sights.place, one * ahead)
+        np.add.at(survives, chain.sights.place, other * (1 - ahead))
         total = fails + survives
         ends.append(max((fails[total > 0] / total[total > 0]).tolist(), default=0))
     return ends[0], ends[1]
@@ -222,9 +222,9 @@ def find_mean_ahead(chain: Chain, likely: Any, ahead: Any) -> tuple[Any, Any]:
 
 def _enclose_weights(chain: Chain, likely: Any) -> tuple[Any, Any]:
     """Return the interval of each place: its share of all histories of its sight."""
-    assert chain.sight is not None
-    assert chain.seen is not None
+    assert chain.sights is not None
     assert chain.starts is not None
+    sight, seen = chain.sights.place, chain.sights.seen
     exact = likely.dtype == object
     low, high = (np.zeros(len(chain), likely.dtype) for _ in range(2))
     for place, (_, share) in enumerate(chain.starts):
@@ -235,7 +235,7 @@ def _enclose_weights(chain: Chain, likely: Any) -> tuple[Any, Any]:
         rows = np.arange(begin, end)[chain.target[begin:end] >= 0]
         source, target = chain.source[rows], chain.target[rows]
         # An *arrival* is an observation after a sight; it has a share for each place that follows.
-        keys = np.stack([chain.sight[source], chain.seen[rows]])
+        keys = np.stack([sight[source], seen[rows]])
         _, arrival = np.unique(keys, axis=1, return_inverse=True)
         (came, place), pair = np.unique(
             np.stack([arrival.ravel(), target]), axis=1, return_inverse=True
@@ -252,9 +252,9 @@ def _enclose_weights(chain: Chain, likely: Any) -> tuple[Any, Any]:
         low[place] = 2
         np.minimum.at(low, place, shares[0])
         # A history that does not come to a place has no share there.
-        met = np.unique(np.stack([chain.sight[place], came]), axis=1)[0]
-        arrivals = np.bincount(met, minlength=int(chain.sight.max()) + 1)
-        missed = np.bincount(place, minlength=len(chain))[place] < arrivals[chain.sight[place]]
+        met = np.unique(np.stack([sight[place], came]), axis=1)[0]
+        arrivals = np.bincount(met, minlength=int(sight.max()) + 1)
+        missed = np.bincount(place, minlength=len(chain))[place] < arrivals[sight[place]]
         low[place[missed]] = 0
     return low, high
 

@@ -161,7 +161,7 @@ def verify(problem: Problem, policy: AnyPolicy) -> Verification:
         for constraint, charges in zip(problem.constraints, places.charges, strict=True):
             if isinstance(constraint, RiskAhead):
                 ahead = check(chain, fails)[1:]
-                if places.sight is not None and ahead:
+                if places.sights is not None and ahead:
                     ahead = [find_mean_ahead(places, places.probability, np.array(ahead))[1]]
                 limited.append(max(ahead, default=0.0))
                 continue

@@ -30,7 +30,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.certificate.hidden import HiddenEvaluations
+from vulcan.certificate.hidden import HiddenEvaluations, Sights
 from vulcan.constraints import Constraint
 from vulcan.model.belief import BeliefModel
 from vulcan.model.reader import ModelReader
@@ -67,10 +67,8 @@ class Chain:
     quantities: Collection[str] = ()
     starts: Sequence[tuple[int, Number]] | None = None
     """The member of each first place and its share of the member's weight, if it has several."""
-    sight: NDArray[Any] | None = None
-    seen: NDArray[Any] | None = None
-    """With hidden states: a number for each place of what the agent can tell apart of it, and for
-    each transition of what it observes there."""
+    sights: Sights | None = None
+    """With hidden states: what the agent can tell apart."""
 
     def __init__(
         self,
