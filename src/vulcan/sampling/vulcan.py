@@ -157,6 +157,8 @@ class VulcanSearch:
                 self._guide()
                 self._after_round = False
             tree.advance(target)
+            if tree.full:
+                tree.recycle(incumbent.best)
             if tree.needs_guide():
                 self._guide()
             monitor.report(incumbent.describe)
