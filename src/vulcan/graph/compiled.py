@@ -219,7 +219,7 @@ class CompiledGraph(Graph):
         kept[ranges(first, np.maximum(count, 0))] = True
         # A policy is written out by its actions alone.
         self.actions.array["first_outcome"][taken[~kept[taken]]] = NONE
-        state_map, action_map, _ = self.release(states, taken)
+        state_map, action_map, _ = self.release(states, taken.astype(np.intp))
         counts = self.states.array["action_count"][: self.states.count]
         counts[counts == RELEASED] = UNEVALUATED
         taken[:] = action_map[taken]
@@ -319,8 +319,9 @@ class CompiledGraph(Graph):
         known = {text: number for number, text in enumerate(dict.fromkeys(texts))}
         codes = np.array([known[text] for text in texts], np.int32)
         own = first + np.arange(len(first))
-        ends = np.append(first, len(child))
-        return Policy(about, tuple(known), codes[own], ends, np.delete(codes, own), *numbers, child)
+        ends, label = np.append(first, len(child)), np.delete(codes, own)
+        probability, reward = numbers
+        return Policy(about, tuple(known), codes[own], ends, label, probability, reward, child)
 
     def _evaluate_plain(
         self, states: Sequence[Any], labels: Sequence[str], rows: NDArray[Any]
@@ -360,7 +361,7 @@ class CompiledGraph(Graph):
             if k not in known:
                 what = f"({', '.join(names)}) are {tuple(compiled[k])} and {tuple(plain[k])}"
                 if compiled[k, 2] > plain[k, 2]:
-                    what += "; outcomes without labels that agree in state and reward are to be one outcome"
+                    what += "; unlabelled outcomes that agree in state and reward are to be one"
             message = f"compiled and plain answers differ: {what}"
             raise ModelError(Violation(Rule.COMPILED, message, states[k], labels[k]))
         return answers

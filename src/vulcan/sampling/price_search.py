@@ -248,10 +248,8 @@ class PriceRun(PriceArrays):
         if isinstance(self.graph, CompiledGraph):
             marked = nodes["state"][self._marked]  # which may have rows without edges
             states = np.unique(np.concatenate([nodes["state"][kept], marked]))
-            mine = best is not None and best.graph is None
-            nodes["state"] = self.graph.recycle(states, best.rows if mine else NO_ROWS)[
-                nodes["state"]
-            ]
+            taken = NO_ROWS if best is None or best.graph is not None else best.rows
+            nodes["state"] = self.graph.recycle(states, taken)[nodes["state"]]
         nodes["first_edge"] = np.where(kept, edge_map[nodes["first_edge"]], NONE)
         edges["first_child"][followed] = node_map[edges["first_child"][followed]]
         for kind, rows in (("nodes", kept_nodes), ("edges", kept_edges)):
