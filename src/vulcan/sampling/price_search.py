@@ -5,6 +5,10 @@ for each the subtree, the price, and whether it follows the current plan. Then e
 its samples. After the batch, the upper tree renews its values and judges the first actions. The
 search depends on sample counts alone, so the same samples and seed give the same tree.
 
+**Memory.** A history that was visited once, as most are, has a path of its own below it, and an
+estimate from one sample. `PriceRun.recycle` drops such paths where memory is full: the histories
+become leaves, keep their values, and are opened again at their next visit.
+
 **Workers.** Subtrees share nothing (`vulcan.sampling.tree`), so values and policies are the same
 with any number of workers; only the numbers of rows and nodes differ, and with them the point where
 memory runs out. Several workers are threads, since kernels release the interpreter lock. Each adds
