@@ -69,6 +69,9 @@ class Names(Sequence[str]):
         texts = (str(own).lower() if isinstance(own, bool) else own for own in values)
         return self._form % tuple(texts)
 
+    def __repr__(self) -> str:
+        return f"({', '.join(repr(self[state]) for state in range(min(2, len(self))))}, …)"
+
     def give(self, state: int) -> str:
         """Return a name that `find` will be asked for."""
         name: str = self[state]
@@ -389,7 +392,7 @@ class ArrayModel:
             return number
         if names is None and state in range(self.states):
             return int(state)
-        known = names or range(self.states)
+        known: Any = range(self.states) if names is None else names
         raise LookupError(f"there is no state {shorten(state)}; states are {shorten(known)}")
 
     def _find_action(self, action: Any) -> int:
