@@ -199,7 +199,8 @@ class ExactSearch:
             numbers = (actions["number"], actions["safe_count"], outcomes["probability"])
             parts = [np.ascontiguousarray(x).tobytes() for x in (*numbers, outcomes["reward"])]
             answers.add(b"".join(parts))
-        counts = graph.outcomes.count, graph.states.count
+        safe = graph.actions.array["safe_count"][: graph.actions.count]
+        counts = int(safe.sum()), graph.states.count
         return advise_to_merge(len(some), len(answers), *counts)
 
     def use(self, levels: Levels, tips: NDArray[np.void] | None = None) -> None:
