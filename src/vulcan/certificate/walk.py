@@ -31,6 +31,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from vulcan.certificate.hidden import HiddenEvaluations, Sights
 from vulcan.constraints import Constraint
 from vulcan.model.belief import BeliefModel
 from vulcan.model.reader import ModelReader
@@ -66,6 +67,8 @@ class Chain:
     quantities: Collection[str] = ()
     starts: Sequence[tuple[int, Number]] | None = None
     """The member of each first place and its share of the member's weight, if it has several."""
+    sights: Sights | None = None
+    """With hidden states: what the agent can tell apart."""
 
     def __init__(
         self,
@@ -216,21 +219,19 @@ def follow_policy(
 
     The first level has one place for each member; with hidden states, one for each of these.
     """
-    if isinstance(reader.model, BeliefModel):
-        from vulcan.certificate.hidden import follow_hidden
-
-        return follow_hidden(policy, reader, watch, leave, constraints)
     if leave is None and not constraints and not policy.members[0].charges:
         from vulcan.certificate.arrays import follow_arrays
 
         found = follow_arrays(policy, reader, watch)
         if found is not None:
             return found
-    evaluated = Evaluations(policy, reader, constraints)
+    hidden = isinstance(reader.model, BeliefModel)
+    evaluated = (HiddenEvaluations if hidden else Evaluations)(policy, reader, constraints)
+    first = np.array(evaluated.start(), np.int64)
     rows, targets, sizes = [NO_NUMBERS], [NO_NUMBERS], list[int]()
     # The places of a level: for each member its nodes, and the numbers of their states.
     places: dict[int, tuple[NDArray[Any], NDArray[Any]]] = {
-        number: (np.zeros(1, np.intp), np.zeros(1, np.int64))
+        number: (np.zeros(len(first), np.intp), first)
         for number, member in enumerate(policy.members)
         if len(member)
     }
@@ -263,9 +264,9 @@ def follow_policy(
     discounts = map(reader.discount_after, range(len(sizes)))
     flat = np.concatenate(rows)
     transitions = evaluated.list_transitions(flat, np.concatenate(targets))
-    charges = evaluated.list_charges(flat)
+    charges = evaluated.list_charges()
     chain = Chain(sizes, transitions, discounts, charges=charges)
-    chain.quantities = evaluated.quantities
+    evaluated.close(chain)
     return chain, evaluated.count
 
 
