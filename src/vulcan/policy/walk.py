@@ -120,6 +120,13 @@ class ModelCheck:
         if level >= self._reader.levels:
             raise self.refuse(f"the policy acts beyond the horizon, in {shorten(state)}")
 
+    def compare_end(self, child: int, state: Any, level: int) -> None:
+        """Refuse a state where the model ends and the policy goes on, or vice versa."""
+        if child == END:
+            self.require_end(state, level)
+        elif child >= 0:
+            self.require_step(state, level)
+
     def refuse_action(
         self, state: Any, label: str, actions: Iterable[str], level: int
     ) -> MismatchError:
