@@ -578,7 +578,7 @@ def play(
     once = np.array([not isinstance(constraint, Cost) for constraint in constraints], np.bool_)
 
     def play_chunk(size: int, begin: int, draw: int) -> NDArray[Any]:
-        stream = np.array([(begin,)], STREAM)
+        stream = np.array([(begin, begin)], STREAM)
         totals = np.zeros((size, len(constraints)))
         columns = np.zeros(size), np.zeros(size, np.int8), np.zeros(size, np.int32), totals
         counts = np.random.default_rng(int(draw)).multinomial(size, shares)
