@@ -35,7 +35,7 @@ from vulcan.runtime.limits import check_time
 
 METHODS: Final = frozenset(name for name, own in vars(ArrayModel).items() if callable(own))
 OTHERS: Final = frozenset({"key", "least_reward", "outcomes_batch"})
-BLOCK: Final = 1 << 18  # transitions whose labels are compared at once
+BLOCK: Final = 1 << 18  # outcomes that are compared with the model at once
 
 
 def follow_arrays(policy: AnyPolicy, reader: ModelReader, watch: Watch) -> tuple[Chain, int] | None:
@@ -102,47 +102,36 @@ class _Rows:
         (start,) = model.start
         numbers = {label: number for number, label in enumerate(model.action_labels)}
         own = np.array([numbers.get(label, NONE) for label in member.labels], np.int64)
-        terminal = np.diff(model.first_action) == 0
+        number, counts = own[member.action], np.diff(member.first_outcome)
         state, row = np.full(len(member), NONE, np.int64), np.zeros(len(member), np.intp)
-        state[0], firsts = start, [0, 1]
-        for level in range(most):
+        state[0], firsts, outcomes = start, [0, 1], member.first_outcome.tolist()
+        while True:
             check_time()
             begin, end = firsts[-2:]
-            first = member.first_outcome[begin : end + 1]
-            counts, outcomes = np.diff(first), slice(int(first[0]), int(first[-1]))
-            here, number = state[begin:end], own[member.action[begin:end]]
-            wanted = here * self._actions + number
-            found = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
-            row[begin:end], child = found, member.child[outcomes]
-            if (
-                min(int(here.min()), int(number.min())) == NONE
-                or not np.array_equal(self._keys[found], wanted)
-                or not np.array_equal(self._counts[found], counts)
-            ):
+            wanted = state[begin:end] * self._actions + number[begin:end]
+            found = np.minimum(self._keys.searchsorted(wanted), len(self._keys) - 1)
+            child = member.child[outcomes[begin] : outcomes[end]]
+            if (self._counts[found] != counts[begin:end]).any():
                 return None
-            rows = ranges(model.first_row[found], counts)
-            after, onward = model.target[rows], np.flatnonzero(child >= 0)
-            then, led, ended = child[onward], after[onward], after[child == END]
-            if (
-                not np.array_equal(model.probability[rows], member.probability[outcomes])
-                or not np.array_equal(model.reward[rows], member.reward[outcomes])
-                or not np.array_equal(after == FAILURE_TARGET, child == FAILED)
-                or (level + 1 < most and not np.all(terminal[ended]))
-            ):
-                return None
-            if not len(onward):
+            row[begin:end] = found
+            firsts.append(int(child.max()) + 1)
+            if firsts[-1] <= 0:
                 break
-            firsts.append(int(then.max()) + 1)
-            if level + 1 == most or then.min() < end or firsts[-1] > len(member):
+            onward = (child >= 0).nonzero()[0]
+            then = child[onward]
+            if len(firsts) > most + 1 or then.min() < end or firsts[-1] > len(member):
                 return None
-            state[then] = led
-            if not np.array_equal(state[then], led):
-                return None
-        fits = firsts[-1] == len(member) and self._compare_labels(member, row)
-        return firsts if fits else None
+            rows = ranges(model.first_row[found], counts[begin:end])
+            state[then] = model.target[rows[onward]]
+        del firsts[-1]
+        right = self._keys[row] == state * self._actions + number
+        if firsts[-1] < len(member) or min(state.min(), number.min()) == NONE or not right.all():
+            return None
+        last = firsts[-2] if len(firsts) > most else len(member)  # from here on histories end
+        return firsts if self._agrees(member, row, state, last) else None
 
-    def _compare_labels(self, member: Policy, row: NDArray[np.intp]) -> bool:
-        """Return whether the outcomes have the labels that a member has recorded."""
+    def _agrees(self, member: Policy, row: Any, state: Any, last: int) -> bool:
+        """Return whether the outcomes are those that a member has recorded, and lead on alike."""
         model, used = self._model, np.zeros(len(self.taken), np.bool_)
         used[row] = True
         self.taken |= used
@@ -152,12 +141,24 @@ class _Rows:
         own = np.array([numbers.get(text, NONE) for text in texts], np.int32)
         expected = np.zeros(len(model.target), np.int32)
         expected[ranges(model.first_row[taken], self._counts[taken])] = own[label]
+        ends = np.append(np.diff(model.first_action) == 0, False)  # of failure, too
         step = max(1, BLOCK // int(self._counts[taken].max()))
         for begin in range(0, len(row), step):
+            check_time()
             part = row[begin : begin + step]
             rows = ranges(model.first_row[part], self._counts[part])
-            first, end = member.first_outcome[[begin, begin + len(part)]].tolist()
-            if not np.array_equal(expected[rows], member.label[first:end]):
+            outcomes = slice(*member.first_outcome[[begin, begin + len(part)]].tolist())
+            child, after = member.child[outcomes], model.target[rows]
+            onward = (child >= 0).nonzero()[0]
+            ended = child[: member.first_outcome[max(begin, last)] - outcomes.start] == END
+            if not (
+                np.array_equal(expected[rows], member.label[outcomes])
+                and np.array_equal(model.probability[rows], member.probability[outcomes])
+                and np.array_equal(model.reward[rows], member.reward[outcomes])
+                and np.array_equal(after == FAILURE_TARGET, child == FAILED)
+                and np.array_equal(state[child[onward]], after[onward])
+                and ends[after[: len(ended)][ended]].all()
+            ):
                 return False
         return True
 
