@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vulcan import Outcome
-from vulcan.model.reader import label_outcomes
+from vulcan.model.answers import label_outcomes
 from vulcan.policy.policy import About, Policy, build_policy
 
 
