@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from vulcan import Outcome
-from vulcan.model.reader import label_outcomes
+from vulcan.model.answers import label_outcomes
 from vulcan.policy.policy import About, Policy
 
 

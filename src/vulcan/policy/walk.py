@@ -21,16 +21,10 @@ from numpy.typing import NDArray
 
 from vulcan.constraints import Constraint, charge, list_quantities, read_quantity
 from vulcan.errors import MismatchError
+from vulcan.model.answers import Answers, fit_labels, label_answers, label_outcomes
 from vulcan.model.belief import BeliefModel
 from vulcan.model.interface import FAILURE, Outcome, Start, stable_text
-from vulcan.model.reader import (
-    Answers,
-    ModelReader,
-    StateNumbers,
-    fit_labels,
-    label_answers,
-    label_outcomes,
-)
+from vulcan.model.reader import ModelReader, StateNumbers
 from vulcan.numerics import AGREEMENT, END, FAILED, NONE, Number
 from vulcan.parameters import shorten
 from vulcan.policy.policy import About, AnyPolicy, Policy, describe_mismatch

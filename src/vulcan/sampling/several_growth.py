@@ -30,7 +30,7 @@ from vulcan.exact.acceptance import accepts
 from vulcan.exact.several import CLOSE, MixtureProgram, PricedPoints, WeightedBound
 from vulcan.exact.sweeps import PolicyPoint
 from vulcan.graph.states import Rows, charge_outcomes
-from vulcan.model.reader import Answers
+from vulcan.model.answers import Answers
 from vulcan.numerics import NONE
 from vulcan.problem import Problem
 from vulcan.sampling.groups import ActionEvaluator, Groups, Row
