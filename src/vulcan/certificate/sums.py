@@ -111,8 +111,7 @@ def add_up(chain: Chain, start: Sequence[Number]) -> Sums:
     if not len(chain):
         return Sum(0.0, 0.0), Sum(0.0, 0.0), Sum(0.0, 0.0)
     reach = chain.spread(np.array(start, float), chain.probability)
-    parts = chain.probability * chain.reward
-    earned, size = chain.gather(parts), chain.gather(np.abs(parts))
+    earned, size = chain.earned
     weighted = chain.weights * reach
     share = Fraction(find_share(count_operations(chain)))
     lost, unpaid = _count_lost(chain, reach)
@@ -132,7 +131,7 @@ def add_up(chain: Chain, start: Sequence[Number]) -> Sums:
 def count_operations(chain: Chain) -> int:
     """Return N, an upper bound on the number of roundings that affect one product."""
     levels = len(chain.sizes)
-    onward = 2 * levels + int(chain.entries.sum())
+    onward = 2 * levels + chain.entries
     powers = 0 if all(discount == 1 for discount in chain.discounts) else 2 * levels
     return onward + powers + chain.most_outcomes + 2 * len(chain).bit_length() + 8
 
@@ -285,18 +284,31 @@ def add_up_charge_exactly(
 
 
 def _count_lost(chain: Chain, reach: Floats) -> tuple[Fraction, Fraction]:
-    """Return the losses from negligible products: of reach, and of rewards."""
+    """Return bounds on the losses from negligible products: of reach, and of rewards."""
 
     def count(one: Floats, other: Floats) -> int:
+        if _find_least(one) * _find_least(other) >= NEGLIGIBLE:
+            return 0
         small = np.abs(one * other) < NEGLIGIBLE
-        return int(np.count_nonzero(small & (one != 0) & (other != 0))) if small.any() else 0
+        return int(np.count_nonzero(small & (one != 0) & (other != 0)))
 
-    weights, parts = chain.weights, chain.probability * chain.reward
+    weights, size = chain.weights, chain.earned[1]
     powers = 0 if 0 in chain.discounts else int(np.count_nonzero(weights < NEGLIGIBLE))
     rewards = count(chain.probability, chain.reward) + count(weights, reach)
-    terms = count(weights * reach, chain.gather(np.abs(parts)))
-    lost = count(reach[chain.source], chain.probability)
+    terms = count(weights * reach, size)
+    lost = 0
+    if (likely := _find_least(chain.probability)) * _find_least(reach) < NEGLIGIBLE:
+        small = (reach > 0) & (reach * likely < NEGLIGIBLE)
+        lost = int(np.count_nonzero(small[chain.source]))
     return lost * Fraction(NEGLIGIBLE), (powers + rewards + terms) * Fraction(NEGLIGIBLE)
+
+
+def _find_least(numbers: Floats) -> float:
+    """Return the smallest size of a number that is not 0."""
+    if (least := float(numbers.min(initial=math.inf))) > 0:
+        return least
+    sizes = np.abs(numbers)
+    return float(sizes.min(initial=math.inf, where=sizes > 0))
 
 
 def add_up_exactly(chain: Chain, start: Sequence[Number], places: int | None = None) -> Sums:

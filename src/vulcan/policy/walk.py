@@ -447,12 +447,12 @@ class Evaluations:
         """Add the outcomes of pairs as rows."""
         begin, labels = len(self._label), self._labels
         for column, exact in zip((answers.probability, answers.reward), self._exact, strict=True):
-            if not {float}.issuperset(map(type, column)):
+            if not isinstance(column, np.ndarray):
                 exact.update((k, n) for k, n in enumerate(column, begin) if float(n) != n)
         self._label.extend([labels.setdefault(n, len(labels)) for n in label_answers(answers)])
         self._named += bytes(label is not None for label in answers.label)
-        self._probability.extend(answers.probability)
-        self._reward.extend(answers.reward)
+        self._probability.frombytes(np.asarray(answers.probability, float).tobytes())
+        self._reward.frombytes(np.asarray(answers.reward, float).tobytes())
         self._arrival.extend(self._number(answers.state))
         self._first.extend((self._first[-1] + np.cumsum(answers.counts)).tolist())
         for outcome in chain.from_iterable(answers.split()) if self._constraints else ():
