@@ -254,10 +254,9 @@ def has_table(tables, state, step, price):
 @part
 def find_place(state):
     """Return the place of a history among those of a table, all shorter ones before it."""
-    moves = np.int64(state.step)
-    before = ((np.int64(1) << (5 * moves)) - 1) // 31
-    history = np.int64(state.history)
-    return before + ((history >> READINGS) << (2 * moves)) + (history & ((1 << READINGS) - 1))
+    moves, readings = state.history >> READINGS, state.history & ((1 << READINGS) - 1)
+    before = ((1 << (5 * state.step)) - 1) // 31
+    return before + (moves << (2 * state.step)) + readings
 
 
 @part
@@ -272,8 +271,8 @@ def move(state, then, k, step, cell, action):
     then[k] = state
     then[k].step, then[k].here = step, cell
     if step <= KEPT:
-        moves = (np.int64(state.history) >> READINGS) * len(EAST) + action
-        readings = (np.int64(state.history) & ((1 << READINGS) - 1)) * DEGREE + k
+        moves = (state.history >> READINGS) * len(EAST) + action
+        readings = (state.history & ((1 << READINGS) - 1)) * DEGREE + k
         then[k].history = (moves << READINGS) + readings
 
 
@@ -657,6 +656,6 @@ def show_table(tables: NDArray[Any], arrays: Any, price: float | None) -> Show |
 
     def show(parameters: NDArray[Any]) -> None:
         parameters["table"], parameters["table_price"] = values.ctypes.data, price
-        parameters["table_moves"] = min(KEPT, int(tables["horizon"][0]) - LAST_MOVES)
+        parameters["table_moves"] = min(KEPT, tables["horizon"][0] - LAST_MOVES)
 
     return show
