@@ -67,6 +67,8 @@ class HiddenEvaluations(Evaluations):
         self.hidden = HiddenReader(reader.model.model)  # every answer is evaluated anew
         self.states: list[tuple[int, Menu]] = []
         self._places: dict[tuple[int, int], int] = {}
+        self._menus: dict[int, int] = {}
+        self._nodes: list[NDArray[Any]] = []
         self._sights: list[NDArray[Any]] = []
         self._columns: list[NDArray[Any]] = []
         self._weights, members = policy.weights, policy.members
@@ -117,8 +119,9 @@ class HiddenEvaluations(Evaluations):
         elif any(self.states[k][1] for k in set(state[child == END].tolist())):
             detail = f"after {level + 1} steps the policy ends, where the model has actions"
             raise self.check.refuse(detail)
-        menus = [id(self.states[k][1]) for k in states.tolist()]
-        self._sights.append(np.stack([np.full(len(own), level), own, np.array(menus)]))
+        menus = [self._menus.setdefault(id(self.states[k][1]), len(self._menus)) for k in states]
+        self._nodes.append(own)
+        self._sights.append(own + self._size * (level + self._reader.levels * np.array(menus)))
         self._columns.append(column)
         return Followed(rows, source, child, state)
 
@@ -178,10 +181,10 @@ class HiddenEvaluations(Evaluations):
         begins = [k for k, member in enumerate(self._members) if len(member)]
         chain.starts = [(k, Fraction(share)) for k in begins for _, share in self._shares]
         if len(chain):
-            sights, columns = np.concatenate(self._sights, axis=1), np.concatenate(self._columns)
-            place = np.unique(sights, axis=1, return_inverse=True)[1].ravel()
+            columns, nodes = np.concatenate(self._columns), np.concatenate(self._nodes)
+            place = np.unique(np.concatenate(self._sights), return_inverse=True)[1]
             seen = self._keys[columns] // self._size - 1
-            chain.sights = Sights(place, sights[1], seen, [*self._charges])
+            chain.sights = Sights(place, nodes, seen, [*self._charges])
             self._compare_means(chain, columns)
 
     def _compare_means(self, chain: Any, columns: NDArray[np.intp]) -> None:
