@@ -145,10 +145,11 @@ def _follow_prices(search: ExactSearch, sweeps: Sweeps, prices: Vector) -> Value
     """
     shape = (len(search.levels), 2, len(prices))
     values = np.empty(shape if search.may_go_on(8 * math.prod(shape)) else (0, 2, 0))
-    for place, price in enumerate(prices if len(values) else ()):
+    found = sweeps.follow_many([(1.0, float(price)) for price in prices])
+    for place in range(len(prices) if len(values) else 0):
         if not search.may_go_on(values.nbytes):
             return None
-        values[:, 0, place], values[:, 1, place] = sweeps.follow(1.0, float(price))
+        values[:, 0, place], values[:, 1, place] = next(found)
     return values if len(values) else None
 
 
@@ -181,8 +182,8 @@ def _wait_at_first(search: ExactSearch, worth: Values) -> list[tuple[OpenHistory
     first = int(arrays.first_action[state])
     for row in range(first, first + int(arrays.action_count[state])):
         free = arrays.expected_reward[row] == arrays.immediate_risk[row] == 0
-        stays = arrays.target[arrays.first_outcome[row]] == state
-        if free and stays and arrays.safe_count[row] == 1:
+        single = free and arrays.safe_count[row] == 1
+        if single and arrays.target[arrays.first_outcome[row]] == state:
             waiting = enumerate(pairs[:late].tolist())
             return [(OpenHistory(1.0, pair, k - 1, 0), row) for k, pair in waiting]
     return []
