@@ -32,7 +32,7 @@ from vulcan.errors import OptionError
 from vulcan.model.belief import FAILS, BeliefModel, HiddenReader, Menu
 from vulcan.model.interface import stable_text
 from vulcan.model.reader import ModelReader
-from vulcan.numerics import END, FAILED, UNPLANNED, Number
+from vulcan.numerics import END, FAILED, NONE, UNPLANNED, Number
 from vulcan.parameters import shorten
 from vulcan.policy.policy import AnyPolicy
 from vulcan.policy.walk import ModelCheck
@@ -243,7 +243,7 @@ class _Walk:
         for k in np.flatnonzero(target == UNPLANNED).tolist():
             outcome = int(self._place[column[k]])
             node = int(np.searchsorted(member.first_outcome, outcome, "right")) - 1
-            leave(node, outcome - int(member.first_outcome[node]), None, level)
+            leave(node, outcome - int(member.first_outcome[node]), None, level, NONE)
 
     def _close(self, sizes: Sequence[int], parts: Sequence[tuple[NDArray[Any], ...]]) -> Chain:
         """Return the chain of all levels, compared with the policy's record."""

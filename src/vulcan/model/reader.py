@@ -1043,8 +1043,7 @@ def accept_columns(answers: Answers) -> Answers | None:
     if label.count(None) < len(label):
         seen = [own if name is None else name for own, name in zip(state, label, strict=True)]
         deque(map(hash, state), maxlen=0)  # may raise
-    rest = iter(seen)
-    if sum(len(set(islice(rest, count))) for count in counts) < len(seen):
+    if not _all_differ(seen, counts):
         return None
     place = np.repeat(np.arange(len(counts)), sizes)
     fails = np.array([own is FAILURE for own in state])
@@ -1055,6 +1054,12 @@ def accept_columns(answers: Answers) -> Answers | None:
     kept = kept[chances[kept] > 0]
     counts = np.bincount(place[kept], minlength=len(counts)).tolist()
     return Answers(counts, *([column[k] for k in kept.tolist()] for column in answers[1:]))
+
+
+def _all_differ(column: Sequence[Any], counts: Sequence[int]) -> bool:
+    """Return whether the elements of a column differ within each answer."""
+    rest = iter(column)
+    return sum(len(set(islice(rest, count))) for count in counts) == len(column)
 
 
 def merge_outcomes(outcomes: Iterable[Outcome]) -> list[Outcome]:
@@ -1088,6 +1093,11 @@ def label_answers(answers: Answers) -> Sequence[str]:
     """Return a label for each outcome of some answers, as `label_outcomes` does."""
     if None not in answers.label:
         return answers.label  # type: ignore[return-value]
+    if answers.label.count(None) == len(answers.label):
+        # Usually all states and texts differ, and the texts are the labels.
+        texts = ["failure" if state is FAILURE else _write(state) for state in answers.state]
+        if all(_all_differ(column, answers.counts) for column in (texts, answers.state)):
+            return texts
     return [label for outcomes in answers.split() for label in label_outcomes(outcomes)]
 
 

@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.bounds.base import RiskBound
-from vulcan.certificate.certify import Certificate, certify
+from vulcan.certificate.certify import Certificate, Certifier
 from vulcan.errors import ModelError
 from vulcan.exact.acceptance import accepts
 from vulcan.exact.several import load_kernels as load_programs
@@ -74,15 +74,13 @@ CERTIFYING: Final = 1.1  # time per decision, if not known, in evaluations of th
 MOST_HELD: Final = 8  # how often a plan is chosen with more histories opened at all prices
 REFUSALS: Final = 2  # rounds for an action that is not accepted, before the next one
 WORTHLESS: Final = 2e-4  # of the reward, what unused risk may be worth
-TELLING: Final = 1_000  # decisions of a policy whose certificate tells how long others take
-SHARE_OF_CERTIFYING: Final = 0.05  # of the time so far, for a certificate before the end
-# The first certificates may take more, to have a plan soon: this share, or seconds.
-SHARE_AT_FIRST: Final = 0.2
+TELLING: Final = 500  # new decisions of a policy whose certificate tells how long others take
+# Certificates that take less than this share of the time so far, or these seconds, don't wait.
+SHARE_OF_CERTIFYING: Final = 0.5
 SOON: Final = 0.25
 AT_ONCE: Final = 1.0  # seconds for the certificate after Ctrl-C
-PROBES: Final = 64  # histories whose answers tell how long those of a plan take
-SPARE: Final = 1.06  # certificates may take this much longer than expected
-SLOW: Final = 1e-3  # seconds per decision from which on they are not queried for that
+SPARE: Final = 1.2  # certificates may take this much longer than expected
+ENOUGH: Final = 0.97  # of the time: after it no further round begins
 
 NO_GROUPS: Final = np.zeros(0, np.intp)
 MOST_OPENED: Final = 2_000  # histories that are opened or left closed at once
@@ -746,6 +744,27 @@ class GrowingPlan:
                 return chosen
         return next((chosen for chosen in reversed(self.kept) if chosen.size <= most), None)
 
+    def count_new(self, chosen: Chosen, known: NDArray[np.int32]) -> float:
+        """Return the number of decisions of a plan beyond those with `known` openings."""
+        from vulcan.kernels.growth import UNREACHED
+
+        openings = chosen.openings
+        new = openings != UNREACHED
+        both = min(len(known), len(openings))
+        new[:both] &= openings[:both] != known[:both]
+        sizes = self.tree.histories.array["close_size"][: len(openings)]
+        return float(np.where(openings >= 0, 1.0, sizes)[new].sum())
+
+    def note_known(self, chosen: Chosen, known: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return `known` openings with those of a plan."""
+        from vulcan.kernels.growth import UNREACHED
+
+        found = np.full(max(len(known), len(chosen.openings)), UNREACHED, np.int32)
+        found[: len(known)] = known
+        reached = chosen.openings != UNREACHED
+        found[: len(reached)][reached] = chosen.openings[reached]
+        return found
+
     def _accepts(self, chosen: Chosen) -> bool:
         return accepts(self._bound, chosen.reward, chosen.risk)
 
@@ -998,11 +1017,14 @@ class GrowthRun:
         self._evaluator = self._open_evaluator()
         self._plan: GrowingPlan | None = None
         self._certified: tuple[Chosen, Policy, Certificate] | None = None
+        self._certifier: Certifier | None = None
+        self._known = np.zeros(0, np.int32)  # of histories, the openings that were certified
+        self._counted: tuple[Chosen | None, float] = None, 0.0  # the best plan's new decisions
+        self._certifying = 0.0  # seconds for certificates
         self._seconds_per_decision: float | None = None
-        self._answer_seconds = 0.0  # and of its answers, each
-        self._slower = 1.0  # how much longer the answers of the best plan take
         self._error: ModelError | None = None
         self._began = 0.0  # seconds of the search before this one
+        self._budget = FIRST_ROUND  # evaluations of the next round
         self.gaps: list[float] = []  # see `GrowingPlan`
 
     def _open_evaluator(self) -> ActionEvaluator:
@@ -1038,38 +1060,55 @@ class GrowthRun:
                 load_programs()
         self._began, planned = self._monitor.seconds, None
         try:
-            self._grow()
-            search_seconds = self._monitor.seconds
-            planned = self._certify_last()
+            self._begin_plan()
+            while True:
+                self._grow()
+                planned = self._certify_last()
+                if not self._has_time_left():
+                    break
+                self._monitor.stopped_by = None
+                self._evaluator.resume()
         except ModelError as error:
             # A model that raised may have done so for a passing reason; one that lies gets nothing.
             if error.violation.rule is not Rule.ANSWERS:
                 raise
             self._error, self._monitor.stopped_by = error, StopReason.MODEL
-            search_seconds = self._monitor.seconds
         except TimeUp:
-            self._monitor.stopped_by, search_seconds = StopReason.TIME, self._monitor.seconds
+            self._monitor.stopped_by = StopReason.TIME
             planned = None if self._plan is None else self._plan.best
         self.gaps = self._plan.find_gaps() if self._plan else []
-        return self._conclude(search_seconds, planned)
+        return self._conclude(planned)
+
+    def _begin_plan(self) -> None:
+        with self._evaluator.finishing():  # without a closed root there is no plan at all
+            self._plan = self._begin()
+        if self._plan is not None:
+            self._certify_early()
+            self._budget = self._find_first_budget()
+
+    def _has_time_left(self) -> bool:
+        """Return whether certificates took less time than was left for them."""
+        monitor, plan = self._monitor, self._plan
+        if monitor.stopped_by is not StopReason.TIME or monitor.limits.time_limit is None:
+            return False
+        if plan is None or plan.exhausted or plan.best is None or self._advice is not None:
+            return False
+        done = self._certified is not None and self._certified[0] is plan.best
+        return done and monitor.seconds < ENOUGH * monitor.limits.time_limit
 
     def _grow(self) -> None:
-        with self._evaluator.finishing():  # without a closed root there is no plan at all
-            self._plan = plan = self._begin()
+        plan = self._plan
         if plan is None:
             return
-        self._certify_early()
-        budget = self._find_first_budget()
         while not self._monitor.wants_stop(0, self._evaluator.count, self._reserve):
             samples = self._monitor.limits.samples
-            left = budget if samples is None else samples - self._evaluator.count
+            left = self._budget if samples is None else samples - self._evaluator.count
             with pause_collection():
-                plan.grow(min(budget, left))
+                plan.grow(min(self._budget, left))
             self._certify_early()
-            self._compare_answers()
-            if plan.exhausted or (plan.best is None and budget >= HOPELESS):
+            if plan.exhausted or (plan.best is None and self._budget >= HOPELESS):
                 break
-            budget *= 2
+            self._budget *= 2
 
     def _find_first_budget(self) -> int:
         """Return the evaluations of the first round: fewer where each takes long."""
@@ -1092,63 +1131,41 @@ class GrowthRun:
         plan = self._plan
         if plan is None or (plan.best is None and self._advice is None):
             return 0.0
-        size = float(len(plan.tree))
-        if plan.best is not None:
-            size *= plan.best.size / len(plan.best.openings)
-        return SPARE * self._expect_size(size)
+        size, best = float(len(plan.tree)), plan.best
+        if best is not None:
+            if self._counted[0] is not best:
+                self._counted = best, self._count_new(best)
+            size *= best.size / len(best.openings)
+            size += self._counted[1] - best.size
+        return SPARE * self._expect(size)
 
-    def _expect_size(self, size: float) -> float:
-        """Return the seconds that the certificate of a plan takes."""
+    def _expect(self, decisions: float) -> float:
+        """Return the seconds that the certificate of new decisions takes."""
         seconds = self._seconds_per_decision
         if seconds is None:
             spent = self._monitor.seconds - self._began
             seconds = CERTIFYING * spent / max(1, self._evaluator.count)
-        return float(size * seconds * self._slower)
+        return max(0.0, decisions) * seconds
 
-    def _compare_answers(self) -> None:
-        """Find out how much longer the answers of the best plan take than those of the last one.
-
-        A model may read the whole history for each answer, and most decisions of a larger plan are
-        deeper.
-        """
-        known, best = self._seconds_per_decision, self._plan.best if self._plan else None
-        if known is not None and best is not None and known < SLOW:
-            seconds = self._measure_answers(best)
-            self._slower = max(1.0, seconds / max(1e-9, self._answer_seconds))
-
-    def _measure_answers(self, chosen: Chosen) -> float:
-        """Return the mean seconds of the model's answers for some histories of a plan."""
-        from vulcan.kernels.growth import UNREACHED
-
-        assert self._plan is not None
-        tree, reader = self._plan.tree, self._reader
-        reached = np.flatnonzero(chosen.openings != UNREACHED)
-        some = reached[np.linspace(0, len(reached) - 1, PROBES).astype(int)].tolist()
-        began = time.perf_counter()
-        for n in some:
-            state, claim = tree.states[n], tree.default
-            if isinstance(claim, str) and chosen.openings[n] < 0:
-                level = int(tree.histories.array["level"][n])
-                reader.bound_continuation(claim, state, level)
-                continue
-            for action in islice(reader.actions(state).values(), 1):
-                reader.outcomes(state, action)
-        return (time.perf_counter() - began) / PROBES
+    def _count_new(self, chosen: Chosen) -> float:
+        """Return the number of decisions of a plan that no certificate has evaluated yet."""
+        return self._plan.count_new(chosen, self._known) if self._plan else 0.0
 
     def _certify_early(self) -> None:
         """Certify the largest plan that takes little time, in case there is none for a larger one.
 
-        Its certificate also tells how long that of a larger one takes.
+        Its decisions need not be evaluated again for that one.
         """
         seconds = self._monitor.seconds
-        spare = SHARE_OF_CERTIFYING * seconds
-        if self._seconds_per_decision is None:
-            spare = max(SHARE_AT_FIRST * seconds, SOON)
-        known = None if self._certified is None else self._certified[0]
+        known, spare = None, SHARE_OF_CERTIFYING * seconds
+        if self._certified is None:
+            spare = max(spare, SOON)
+        else:
+            known = self._certified[0]
         for chosen in reversed(self._plan.kept if self._plan else ()):
             if chosen is known:
                 break
-            if self._expect_size(chosen.size) < spare:
+            if self._expect(self._count_new(chosen)) < spare:
                 self._certify(chosen)
                 break
 
@@ -1161,8 +1178,9 @@ class GrowthRun:
         left = math.inf if limit is None else max(0.05 * limit, limit - monitor.seconds)
         if monitor.requested:
             left = AT_ONCE
-        if self._expect_size(best.size) > left:
-            small = plan.choose_small(left / max(1e-9, self._expect_size(1)))
+        new = self._count_new(best)
+        if self._expect(new) > left:
+            small = plan.choose_small(best.size - new + left / max(1e-9, self._expect(1)))
             if small is None and self._certified is not None:
                 return None
             best = small or best
@@ -1185,17 +1203,19 @@ class GrowthRun:
         if self._certified is not None and self._certified[0] is chosen:
             return
         assert self._plan is not None
-        began = time.perf_counter()
+        began, new = time.perf_counter(), self._count_new(chosen)
         about = describe_origin(self._problem, self._reader, self._solver)
         with pause_collection():
             policy = self._plan.tree.write(chosen.openings, about)
-            self._certified = chosen, policy, certify(self._problem, policy)
-        if chosen.size >= TELLING:
-            self._seconds_per_decision = (time.perf_counter() - began) / chosen.size
-            if self._seconds_per_decision < SLOW:
-                self._answer_seconds = self._measure_answers(chosen)
+            self._certifier = self._certifier or Certifier(self._problem)
+            self._certified = chosen, policy, self._certifier.certify_next(policy)
+        self._known, self._counted = self._plan.note_known(chosen, self._known), (None, 0.0)
+        seconds = time.perf_counter() - began
+        self._certifying += seconds
+        if new >= TELLING:
+            self._seconds_per_decision = seconds / new
 
-    def _conclude(self, search_seconds: float, planned: Chosen | None) -> Finding:
+    def _conclude(self, planned: Chosen | None) -> Finding:
         plan, monitor, count = self._plan, self._monitor, self._evaluator.count
         chosen, policy, certificate = self._certified or (planned, None, None)
         if plan is None:
@@ -1220,12 +1240,12 @@ class GrowthRun:
             risk=0.0 if chosen is None else chosen.risk,
             credits=[] if plan is None else [chosen.reward for chosen in plan.kept],
             statistics=Statistics(
-                search_seconds,
+                monitor.seconds - self._certifying,
                 0 if plan is None else len(plan.tree),
                 count,
                 count,
                 monitor.grown,
-                certificate_seconds=monitor.seconds - search_seconds,
+                certificate_seconds=self._certifying,
             ),
             certificate=certificate,
             error=self._error,
