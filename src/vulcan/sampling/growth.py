@@ -76,7 +76,9 @@ REFUSALS: Final = 2  # rounds for an action that is not accepted, before the nex
 WORTHLESS: Final = 2e-4  # of the reward, what unused risk may be worth
 TELLING: Final = 500  # new decisions of a policy whose certificate tells how long others take
 # Certificates that take less than this share of the time so far, or these seconds, don't wait.
+# Where later plans keep few of these decisions, the share is smaller.
 SHARE_OF_CERTIFYING: Final = 0.5
+LEAST_KEPT: Final = 0.1
 SOON: Final = 0.25
 AT_ONCE: Final = 1.0  # seconds for the certificate after Ctrl-C
 SPARE: Final = 1.2  # certificates may take this much longer than expected
@@ -1019,7 +1021,7 @@ class GrowthRun:
         self._certified: tuple[Chosen, Policy, Certificate] | None = None
         self._certifier: Certifier | None = None
         self._known = np.zeros(0, np.int32)  # of histories, the openings that were certified
-        self._counted: tuple[Chosen | None, float] = None, 0.0  # the best plan's new decisions
+        self._kept = 1.0  # share of the decisions certified before the last time that it kept
         self._certifying = 0.0  # seconds for certificates
         self._seconds_per_decision: float | None = None
         self._error: ModelError | None = None
@@ -1133,10 +1135,9 @@ class GrowthRun:
             return 0.0
         size, best = float(len(plan.tree)), plan.best
         if best is not None:
-            if self._counted[0] is not best:
-                self._counted = best, self._count_new(best)
             size *= best.size / len(best.openings)
-            size += self._counted[1] - best.size
+        if self._certified is not None:
+            size -= self._kept * self._certified[0].size
         return SPARE * self._expect(size)
 
     def _expect(self, decisions: float) -> float:
@@ -1156,12 +1157,13 @@ class GrowthRun:
 
         Its decisions need not be evaluated again for that one.
         """
-        seconds = self._monitor.seconds
-        known, spare = None, SHARE_OF_CERTIFYING * seconds
+        seconds, limit = self._monitor.seconds, self._monitor.limits.time_limit
+        known, spare = None, SHARE_OF_CERTIFYING * max(LEAST_KEPT, self._kept) * seconds
         if self._certified is None:
             spare = max(spare, SOON)
         else:
             known = self._certified[0]
+        spare = min(spare, math.inf if limit is None else limit - seconds)
         for chosen in reversed(self._plan.kept if self._plan else ()):
             if chosen is known:
                 break
@@ -1204,12 +1206,14 @@ class GrowthRun:
             return
         assert self._plan is not None
         began, new = time.perf_counter(), self._count_new(chosen)
+        if self._certified is not None and self._certified[0].size >= TELLING:
+            self._kept = min(1.0, (chosen.size - new) / self._certified[0].size)
         about = describe_origin(self._problem, self._reader, self._solver)
         with pause_collection():
             policy = self._plan.tree.write(chosen.openings, about)
             self._certifier = self._certifier or Certifier(self._problem)
             self._certified = chosen, policy, self._certifier.certify_next(policy)
-        self._known, self._counted = self._plan.note_known(chosen, self._known), (None, 0.0)
+        self._known = self._plan.note_known(chosen, self._known)
         seconds = time.perf_counter() - began
         self._certifying += seconds
         if new >= TELLING:
