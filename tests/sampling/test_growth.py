@@ -26,7 +26,8 @@ from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import StopReason, listen
 from vulcan.sampling import growth
 from vulcan.sampling.groups import ActionEvaluator
-from vulcan.sampling.growth import GrowingPlan, Growth, find_default
+from vulcan.sampling.growth import GrowingPlan, Growth
+from vulcan.sampling.plan_tree import find_default
 
 
 @dataclass(frozen=True)

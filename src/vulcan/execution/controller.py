@@ -47,7 +47,8 @@ from vulcan.problem import Problem
 from vulcan.runtime.limits import Interruption, Limits, Monitor, StopReason, listen
 from vulcan.sampling.adviser import Advice, Adviser
 from vulcan.sampling.groups import ActionEvaluator
-from vulcan.sampling.growth import Default, Growth, GrowthRun, PlanTree, find_default, warm_up
+from vulcan.sampling.growth import Growth, GrowthRun, warm_up
+from vulcan.sampling.plan_tree import Default, PlanTree, find_default
 from vulcan.solvers.base import Options, Solver
 from vulcan.solvers.finding import Finding
 
