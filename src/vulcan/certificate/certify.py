@@ -41,6 +41,7 @@ from typing import Any, Final
 
 from vulcan.bounds.base import RiskBound
 from vulcan.bounds.forms import Constant
+from vulcan.certificate.hidden import unfold
 from vulcan.certificate.margin import find_margin
 from vulcan.certificate.sums import (
     Sum,
@@ -54,6 +55,7 @@ from vulcan.certificate.sums import (
 from vulcan.certificate.walk import Chain, Watch, find_claims, follow_policy
 from vulcan.constraints import Cost, RiskAhead, describe_unknown
 from vulcan.errors import BoundError
+from vulcan.model.belief import BeliefModel
 from vulcan.model.keys import require_honest_keys
 from vulcan.model.reader import StrictReader
 from vulcan.numerics import ANY, TOLERANCE, Number, is_infinite, to_float
@@ -291,6 +293,8 @@ class Certifier:
 
     def certify_next(self, policy: Policy) -> Certificate:
         """Return the certificate of a policy, and keep what the model has answered."""
+        if isinstance(self._reader.model, BeliefModel):
+            return self.certify(policy)
         if self._known is None or not self._known.turn_to(policy):
             self._known = Evaluations(policy, self._reader, self._problem.constraints)
         return self.certify(policy, known=self._known)
@@ -310,6 +314,12 @@ class Certifier:
             constraints = problem.constraints
             chain, evaluations = follow_policy(policy, reader, watch, leave, constraints, known)
         require_own_model(policy.about, reader)
+        if chain.sights is not None:
+            for member in policy.members:
+                alone = chain
+                if member is not policy:
+                    alone, _ = follow_policy(member, reader, constraints=problem.constraints)
+                member.unfolded = unfold(member, alone)
         planned = chain  # what is charged beyond the frontier is not known
         if claims is not None:
             chain = claims.close(chain)

@@ -118,10 +118,11 @@ def _follow_prices(search: ExactSearch, prices: Vector) -> tuple[Vector, Vector]
     if not search.may_go_on(2 * np.dtype(float).itemsize * math.prod(shape)):
         return None
     rewards, risks = np.empty(shape), np.empty(shape)
-    for place, price in enumerate(prices):
+    found = search.sweeps.follow_many([(1.0, float(price)) for price in prices])
+    for place in range(len(prices)):
         if not search.may_go_on(rewards.nbytes + risks.nbytes):
             return None
-        rewards[:, place], risks[:, place] = search.sweeps.follow(1.0, float(price))
+        rewards[:, place], risks[:, place] = next(found)
     return rewards, risks
 
 

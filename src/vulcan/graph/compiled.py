@@ -88,7 +88,7 @@ class CompiledGraph(Graph):
         self.outcomes = Rows(OUTCOME, self.source["outcome_rows"])
         self.answers = np.zeros(compiled.most_outcomes, ANSWER)
         self._records = Rows(compiled.initial.dtype, self.source["states"])
-        self._parameters = compiled.parameters.copy()
+        self.parameters = compiled.parameters.copy()
         self._following = np.zeros(compiled.most_outcomes, compiled.initial.dtype)
         self.states.append([(0, UNEVALUATED)])
         self._records.array[0] = compiled.initial.reshape(1)[0]
@@ -150,7 +150,7 @@ class CompiledGraph(Graph):
         for rows in short:
             length = int((1 + share) * len(rows.array))
             rows.lengthen(max(length, rows.count + wanted))
-        self.source["parameters"] = self._parameters.ctypes.data
+        self.source["parameters"] = self.parameters.ctypes.data
         self.source["records"] = self._records.array.ctypes.data
         self.source["answers"] = self.answers.ctypes.data
         self.source["following"] = self._following.ctypes.data
@@ -239,7 +239,7 @@ class CompiledGraph(Graph):
     def _evaluate(self, state: int, number: int) -> int:
         """Write the outcomes of an action into the arrays for answers, and return their number."""
         written = self.answers.ctypes.data, self._following.ctypes.data
-        given = self._parameters.ctypes.data, self.find_record(state)
+        given = self.parameters.ctypes.data, self.find_record(state)
         return int(self.compiled.outcomes.ctypes(*given, number, *written))
 
     def compare_forms(self, may_go_on: Callable[[], bool]) -> None:

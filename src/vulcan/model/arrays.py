@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
@@ -27,9 +28,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from vulcan.errors import ModelError
 from vulcan.model.interface import FAILURE, Outcome, Start, stable_text
+from vulcan.model.reader import label_outcomes
 from vulcan.model.rules import Rule, Violation, refuse_small
 from vulcan.numerics import LARGEST_REWARD, SMALLEST_PROBABILITY, SUM_TOLERANCE
 from vulcan.parameters import shorten
+from vulcan.runtime.arrays import ranges, starts
 
 FAILURE_TARGET: Final = -1
 
@@ -264,7 +267,9 @@ class ArrayModel:
         place = self._find_state(state)
         first, end = self.first_action[place : place + 2].tolist()
         row = first + int(np.searchsorted(self.number[first:end], self._find_action(action)))
-        begin, stop = self.first_row[row : row + 2].tolist()
+        return self._read_rows(*self.first_row[row : row + 2].tolist())
+
+    def _read_rows(self, begin: int, stop: int) -> list[Outcome]:
         charged = self.list_charges(begin, stop)
         return [
             Outcome(p, r, FAILURE if s == FAILURE_TARGET else self.state_name(s), **charges)
@@ -276,6 +281,33 @@ class ArrayModel:
                 strict=True,
             )
         ]
+
+    def label_rows(self, actions: NDArray[np.intp]) -> tuple[list[str], NDArray[np.intp]]:
+        """Return the labels of the outcomes of some actions: texts, and the number of each.
+
+        Actions are numbered as in `first_row`.
+        """
+        counts = np.diff(self.first_row)[actions]
+        target = self.target[ranges(self.first_row[actions], counts)]
+        reached = np.zeros(self.states + 1, np.bool_)
+        reached[target] = True  # the last one is failure
+        states = np.flatnonzero(reached)
+        numbers = np.cumsum(reached) - 1
+        texts = [stable_text(self.state_name(state)) for state in states.tolist()]
+        if reached[-1]:
+            texts[-1] = "failure"
+        label = numbers[target]
+        # The texts of states are their labels, unless they are equal within one action.
+        often = Counter(texts)
+        unclear = np.array([often[text] > 1 for text in texts], np.bool_)[label]
+        owner = np.repeat(np.arange(len(actions)), counts)
+        unclear[1:] |= (target[1:] == target[:-1]) & (owner[1:] == owner[:-1])
+        first, others = starts(counts), dict[str, int]()
+        for k in dict.fromkeys(owner[unclear].tolist()):
+            outcomes = self._read_rows(*self.first_row[actions[k] : actions[k] + 2].tolist())
+            own = [len(texts) + others.setdefault(t, len(others)) for t in label_outcomes(outcomes)]
+            label[first[k] : first[k] + counts[k]] = own
+        return [*texts, *others], label
 
     def list_charges(self, begin: int, stop: int) -> list[dict[str, Any]]:
         """Return costs and event of some rows, as an `Outcome` takes them."""

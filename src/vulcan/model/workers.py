@@ -44,9 +44,9 @@ class WorkerReader(ModelReader):
     def __exit__(self, *error: object) -> None:
         self._pool.close()
 
-    def read(self, states: Sequence[Any], actions: Sequence[Any]) -> Answers:
+    def read_arrays(self, states: Sequence[Any], actions: Sequence[Any]) -> Answers:
         if any(isinstance(state, Start) for state in states):
-            return super().read(states, actions)
+            return super().read_arrays(states, actions)
         return Answers.gather(self.evaluate_pairs(list(zip(states, actions, strict=True))))
 
     def evaluate_pairs(self, pairs: Sequence[tuple[Any, Any]]) -> list[list[Outcome]]:

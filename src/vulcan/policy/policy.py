@@ -209,6 +209,8 @@ class Policy(AnyPolicy):
     ) -> None:
         self.about, self.weights, self.beyond = about, (1.0,), beyond
         self.reader: ModelReader | None = None
+        # The same decisions, each with a hidden state; known after a certificate with these.
+        self.unfolded: Policy | None = None
         self.risk_bound: RiskBound | None = None  # only known to the process that planned for it
         self.constraints: tuple[Constraint, ...] = ()  # that it was made for, beside the bound
         self.labels = tuple(labels)
@@ -265,7 +267,7 @@ class Policy(AnyPolicy):
     def attach(self, reader: ModelReader | None) -> Policy:
         bound = self.cut_off()
         bound.beyond, bound.reader, bound.risk_bound = self.beyond, reader, self.risk_bound
-        bound.constraints = self.constraints
+        bound.constraints, bound.unfolded = self.constraints, self.unfolded
         return bound
 
     def cut_off(self) -> Policy:
@@ -289,7 +291,7 @@ class Policy(AnyPolicy):
         """Support pickling, with the model."""
         model = None if self.reader is None else self.reader.model
         own = (*self._arrays(), self.beyond, self.charges)
-        return (_rebuild, (model, self.constraints, self.about, self.labels, *own))
+        return (_rebuild, (model, self.constraints, self.unfolded, self.about, self.labels, *own))
 
     def start(self, seed: int | None = None) -> Run:
         from vulcan.policy.run import Run
@@ -310,9 +312,9 @@ class Policy(AnyPolicy):
         return load_policy(path)
 
 
-def _rebuild(model: Any, constraints: tuple[Constraint, ...], *parts: Any) -> Policy:
+def _rebuild(model: Any, constraints: Any, unfolded: Policy | None, *parts: Any) -> Policy:
     policy = Policy(*parts)
-    policy.constraints = constraints
+    policy.constraints, policy.unfolded = constraints, unfolded
     return policy if model is None else policy.attach(ModelReader(model))
 
 

@@ -32,7 +32,7 @@ FORESIGHT, LEAST_SPACE = 64, 1 << 32
 
 def starts(counts: NDArray[Any]) -> NDArray[np.intp]:
     """Return where each of some consecutive ranges begins."""
-    return np.asarray(np.cumsum(counts, dtype=np.intp) - counts, np.intp)
+    return np.asarray(counts.cumsum(dtype=np.intp) - counts, np.intp)
 
 
 def ranges(firsts: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.intp]:

@@ -115,7 +115,7 @@ class ChargedTree(PlanTree):
 
     def _price(self, states: Sequence[Any], answers: Answers, risk: Floats) -> Floats:
         constraints, taken = self._several.constraints, self._taken.extend(len(risk))["of"]
-        for k, outcomes in enumerate(answers.split(0, len(risk))):
+        for k, outcomes in enumerate(answers.take(range(len(risk))).split()):
             own, means = charge_outcomes(constraints, states[k], outcomes)
             taken[k] = risk[k], *means
             self._own.extend(len(own))["of"] = own
