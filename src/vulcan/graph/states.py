@@ -63,7 +63,15 @@ from vulcan.numerics import (
 )
 from vulcan.parameters import shorten
 from vulcan.policy.policy import About, Policy
-from vulcan.runtime.arrays import lengthen, ranges, require, require_names, starts, unpack_array
+from vulcan.runtime.arrays import (
+    keep_rows,
+    lengthen,
+    ranges,
+    require,
+    require_names,
+    starts,
+    unpack_array,
+)
 from vulcan.runtime.limits import TimeUp, pause_collection
 
 STATE: Final = np.dtype([("first_action", "i4"), ("action_count", "i4")], align=True)
@@ -164,7 +172,7 @@ class Rows:
 
     def keep(self, kept: NDArray[np.intp]) -> None:
         """Drop every row but those given, in their order."""
-        self.array[: len(kept)] = self.array[kept]
+        keep_rows(self.array, kept)
         self.count = len(kept)
 
 
@@ -269,17 +277,16 @@ class Graph(ABC):
         """
         state_rows = self.states.array[: self.states.count]
         action_rows = self.actions.array[: self.actions.count]
-        own = [
-            np.arange(row["first_action"], row["first_action"] + max(0, row["action_count"]))
-            for row in state_rows[states]
-        ]
-        kept_actions = np.unique(np.concatenate([actions, *own]).astype(np.intp))
-        stored = kept_actions[action_rows["first_outcome"][kept_actions] >= 0]
-        kept_outcomes = ranges(
-            action_rows["first_outcome"][stored], action_rows["outcome_count"][stored]
-        )
-        reached = self.outcomes.array["state"][kept_outcomes].astype(np.intp)
-        kept_states = np.unique(np.concatenate([states, reached[reached >= 0]]))
+        counts = np.maximum(state_rows["action_count"][states], 0)
+        taken, known = np.zeros(len(action_rows), bool), np.zeros(len(state_rows), bool)
+        taken[actions] = taken[ranges(state_rows["first_action"][states], counts)] = True
+        kept_actions = np.flatnonzero(taken)
+        firsts = action_rows["first_outcome"][kept_actions]
+        stored = firsts >= 0
+        kept_outcomes = ranges(firsts[stored], action_rows["outcome_count"][kept_actions[stored]])
+        reached = self.outcomes.array["state"][kept_outcomes]
+        known[states] = known[reached[reached >= 0]] = True
+        kept_states = np.flatnonzero(known)
         dropped = state_rows["action_count"] > 0
         dropped[states] = False
         state_rows["action_count"][dropped] = RELEASED

@@ -48,6 +48,19 @@ class LevelArrays(NamedTuple):
 HOPELESS: Final = -1e300  # the value of pairs from which on no policy keeps a cap
 
 
+@part
+def find_level(levels, n):
+    """Return the level of a pair; `np.searchsorted` takes half a second to compile."""
+    low, high = 0, len(levels.first)
+    while low < high:
+        middle = (low + high) // 2
+        if levels.first[middle] <= n:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1
+
+
 @kernel
 def sweep(levels, reward_weight, risk_weight, tips, two_levels, choice, values, begin, end):
     """Compute the best action and the value of each pair; ties go to the least risk.
@@ -58,7 +71,7 @@ def sweep(levels, reward_weight, risk_weight, tips, two_levels, choice, values, 
     """
     levels = borrow(levels)
     tips, choice, values = borrow(tips), borrow(choice), borrow(values)
-    last = np.searchsorted(levels.first, end - 1, side="right") - 1
+    last = find_level(levels, end - 1)
     for level in range(last, -1, -1):
         if levels.first[level + 1] <= begin:
             break

@@ -103,12 +103,12 @@ class _KeyTest:
             self._states.append(stands)
             return reached
         if difference := self._find_difference(known, answers):
-            label, what = difference
+            differs, what = difference
             message = (
                 f"states with equal keys answer differently: {shorten(first)} and {shorten(state)} "
                 f"have the key {shorten(reader.find_key(state))}; {what}"
             )
-            raise ModelError(Violation(Rule.KEYS, message, first, label, state).of(reader.model))
+            raise ModelError(Violation(Rule.KEYS, message, first, differs, state).of(reader.model))
         return reached
 
     def _find_difference(self, known: Answers, answers: Answers) -> tuple[str | None, str] | None:

@@ -70,6 +70,18 @@ def lengthen(array: NDArray[Any], filled: int, length: int) -> NDArray[Any]:
     return grown
 
 
+def keep_rows(array: NDArray[Any], kept: NDArray[np.intp]) -> None:
+    """Move some rows to the front; the memory after them returns to the system, where mapped."""
+    row = array[:1].nbytes
+    rows = np.ndarray(len(array), f"V{row}", array.data)  # records are copied field by field
+    rows[: len(kept)] = rows[kept]
+    whole = array.base
+    if isinstance(whole, np.ndarray) and isinstance(whole.base, mmap.mmap):
+        begin = -(-len(kept) * row // mmap.PAGESIZE) * mmap.PAGESIZE
+        if begin < array.nbytes:
+            whole.base.madvise(mmap.MADV_DONTNEED, begin, array.nbytes - begin)
+
+
 def require(condition: object, problem: str) -> None:
     """Raise a `CheckpointError` unless a condition holds."""
     if not condition:

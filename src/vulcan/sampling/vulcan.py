@@ -6,8 +6,9 @@ the paper's planner, improved; `LocalVulcan.paper()` is the printed one.
 
 A search goes in rounds (`VulcanSearch.run`): sample, plan, prove. A round makes a plan over the
 tree (`vulcan.sampling.plan`), a fine one in the last round, and lowers the upper bound
-(`vulcan.sampling.proof`), on another thread if there are several. When the tree has no room for
-more samples, the upper bound gets the time that is left. Where states merge and the
+(`vulcan.sampling.proof`), on another thread if there are several. Where memory is full, the less
+visited half of the tree is recycled (`PriceRun.recycle`); if that frees too little, sampling ends,
+and the upper bound gets the time that is left. Where states merge and the
 state–step pairs are few enough, the plan is made over these instead. Before the next samples,
 prices move closer to those that decide between the first actions, and a coarse plan is made that
 guides half of these samples.
@@ -158,6 +159,8 @@ class VulcanSearch:
                 self._guide()
                 self._after_round = False
             tree.advance(target)
+            if tree.full:
+                tree.recycle(incumbent.best)
             if tree.needs_guide():
                 self._guide()
             monitor.report(incumbent.describe)
