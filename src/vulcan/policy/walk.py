@@ -365,7 +365,8 @@ class Evaluations:
 
     def _find(self, states: NDArray[Any], labels: NDArray[Any], level: int) -> NDArray[np.intp]:
         """Return the rows of states and labels of actions; those that are new are evaluated."""
-        keys, get = (states * MOST_LABELS + labels).tolist(), self._rows.get
+        keys = (np.asarray(states, np.int64) * MOST_LABELS + labels).tolist()
+        get = self._rows.get
         rows = np.array([get(key, NONE) for key in keys], np.intp)
         if len(missing := np.flatnonzero(rows == NONE)):
             new = list(dict.fromkeys(keys[k] for k in missing.tolist()))
