@@ -20,6 +20,7 @@ from vulcan.model.reader import ModelReader
 
 REPEATS = 7
 SAMPLES = 20_000
+LARGE = 40_000
 PACES = {"slow": 1, "usual": 2, "fast": 3}
 
 
@@ -92,13 +93,14 @@ def measure(*runs: Callable[[], int]) -> list[float]:
 
 
 def test_evaluations_beside_bare_calls(report: Callable[[str, str], None]) -> None:
-    plain, batch = Circle(), CircleAtOnce()
-    bare, graph, batched = measure(
-        lambda: call(plain), lambda: unroll(plain), lambda: unroll(batch)
+    plain, batch, large = Circle(), CircleAtOnce(), CircleAtOnce(LARGE)
+    bare, graph, batched, many = measure(
+        lambda: call(plain), lambda: unroll(plain), lambda: unroll(batch), lambda: unroll(large)
     )
     report("time of a checked evaluation in a state graph / a bare call", f"{graph / bare:.2f}")
     report("the same with outcomes_batch", f"{batched / bare:.2f}")
     report("evaluations per CPU second", f"{1 / graph:,.0f}, in batches {1 / batched:,.0f}")
+    report(f"in batches of a model with {LARGE:,} states", f"{1 / many:,.0f}")
 
 
 class Recorder(History):

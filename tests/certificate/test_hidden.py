@@ -11,12 +11,13 @@ import pytest
 
 import vulcan
 import vulcan_check
+from tests.helpers.builder import build_policy
 from tests.helpers.plans import about, edit
 from tests.oracles.hidden import RandomHidden, enumerate_ahead, find_ahead, follow, start
 from vulcan import BeliefModel, Policy, Transition
 from vulcan.domains import Tiger
 from vulcan.errors import MismatchError
-from vulcan.policy.policy import RandomisedPolicy, build_policy
+from vulcan.policy.policy import RandomisedPolicy
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,9 @@ import vulcan
 from vulcan import Outcome, Start
 from vulcan.errors import ModelError
 from vulcan.graph.states import RowNumbers, StateGraph
+from vulcan.model.answers import Answers
 from vulcan.model.interface import FAILURE
-from vulcan.model.reader import Answers, ModelReader, StrictReader
+from vulcan.model.reader import ModelReader, StrictReader
 from vulcan.model.rules import Rule
 
 USUAL = (0.25, 0.5, 1.0)

@@ -37,7 +37,7 @@ from vulcan.model.reader import ModelReader
 from vulcan.numerics import END, FAILED, NONE, Number
 from vulcan.parameters import shorten
 from vulcan.policy.policy import AnyPolicy, Policy
-from vulcan.policy.walk import Evaluations, Followed
+from vulcan.policy.walk import MOST_LABELS, Evaluations, Followed
 from vulcan.runtime.arrays import ranges, starts
 
 DRAW: Final = "draw the hidden state"
@@ -67,6 +67,8 @@ class HiddenEvaluations(Evaluations):
         self.hidden = HiddenReader(reader.model.model)  # every answer is evaluated anew
         self.states: list[tuple[int, Menu]] = []
         self._places: dict[tuple[int, int], int] = {}
+        self._menus: dict[int, int] = {}
+        self._nodes: list[NDArray[Any]] = []
         self._sights: list[NDArray[Any]] = []
         self._columns: list[NDArray[Any]] = []
         self._weights, members = policy.weights, policy.members
@@ -95,7 +97,7 @@ class HiddenEvaluations(Evaluations):
     ) -> Followed:
         """Return what follows some states at nodes of a member."""
         member, own = self._members[number], self._begin[number] + nodes
-        rows = self._find(member, nodes, states, level)
+        rows = self._find(states, self._named_by[number][member.action[nodes]], level)
         first = np.array(self._first)
         counts = (first[1:] - first[:-1])[rows]
         flat, source = ranges(first[rows], counts), np.repeat(np.arange(len(nodes)), counts)
@@ -117,17 +119,18 @@ class HiddenEvaluations(Evaluations):
         elif any(self.states[k][1] for k in set(state[child == END].tolist())):
             detail = f"after {level + 1} steps the policy ends, where the model has actions"
             raise self.check.refuse(detail)
-        menus = [id(self.states[k][1]) for k in states.tolist()]
-        self._sights.append(np.stack([np.full(len(own), level), own, np.array(menus)]))
+        menus = [self._menus.setdefault(id(self.states[k][1]), len(self._menus)) for k in states]
+        self._nodes.append(own)
+        self._sights.append(own + self._size * (level + self._reader.levels * np.array(menus)))
         self._columns.append(column)
         return Followed(rows, source, child, state)
 
     def _evaluate(self, keys: Sequence[int], level: int) -> None:
         """Evaluate pairs of a state and a label, and add their rows."""
         for key in keys:
-            place, label = divmod(key, len(self._taken))
+            place, label = divmod(key, MOST_LABELS)
             state, menu = self.states[place]
-            taken = self._taken[label]
+            taken = self._names[label]
             if taken not in menu.labels:
                 has = ", ".join(map(repr, menu.labels)) or "no actions"
                 raise self.check.refuse(
@@ -178,10 +181,10 @@ class HiddenEvaluations(Evaluations):
         begins = [k for k, member in enumerate(self._members) if len(member)]
         chain.starts = [(k, Fraction(share)) for k in begins for _, share in self._shares]
         if len(chain):
-            sights, columns = np.concatenate(self._sights, axis=1), np.concatenate(self._columns)
-            place = np.unique(sights, axis=1, return_inverse=True)[1].ravel()
+            columns, nodes = np.concatenate(self._columns), np.concatenate(self._nodes)
+            place = np.unique(np.concatenate(self._sights), return_inverse=True)[1]
             seen = self._keys[columns] // self._size - 1
-            chain.sights = Sights(place, sights[1], seen, [*self._charges])
+            chain.sights = Sights(place, nodes, seen, [*self._charges])
             self._compare_means(chain, columns)
 
     def _compare_means(self, chain: Any, columns: NDArray[np.intp]) -> None:

@@ -226,22 +226,21 @@ def _enclose_weights(chain: Chain, likely: Any) -> tuple[Any, Any]:
     sight, seen = chain.sights.place, chain.sights.seen
     exact = likely.dtype == object
     low, high = (np.zeros(len(chain), likely.dtype) for _ in range(2))
-    for place, (_, share) in enumerate(chain.starts):
-        low[place] = high[place] = to_fraction(share) if exact else float(share)
+    for k, (_, share) in enumerate(chain.starts):
+        low[k] = high[k] = to_fraction(share) if exact else float(share)
     ends = np.searchsorted(chain.source, chain.firsts)
     for begin, end in pairwise(ends[:-1].tolist()):
         check_time()
         rows = np.arange(begin, end)[chain.target[begin:end] >= 0]
         source, target = chain.source[rows], chain.target[rows]
         # An *arrival* is an observation after a sight; it has a share for each place that follows.
-        keys = np.stack([sight[source], seen[rows]])
-        _, arrival = np.unique(keys, axis=1, return_inverse=True)
-        (came, place), pair = np.unique(
-            np.stack([arrival.ravel(), target]), axis=1, return_inverse=True
-        )
+        width, size = int(seen.max()) + 1, len(chain)
+        _, arrival = np.unique(sight[source] * width + seen[rows], return_inverse=True)
+        keys, pair = np.unique(arrival * size + target, return_inverse=True)
+        came, place = np.divmod(keys, size)
         shares = np.zeros((2, len(came)), likely.dtype)
-        np.add.at(shares[0], pair.ravel(), low[source] * likely[rows])
-        np.add.at(shares[1], pair.ravel(), high[source] * likely[rows])
+        np.add.at(shares[0], pair, low[source] * likely[rows])
+        np.add.at(shares[1], pair, high[source] * likely[rows])
         if not exact:
             np.maximum(shares[1], NEGLIGIBLE, out=shares[1])
         total = np.zeros(int(came.max(initial=-1)) + 1, likely.dtype)
@@ -251,9 +250,9 @@ def _enclose_weights(chain: Chain, likely: Any) -> tuple[Any, Any]:
         low[place] = 2
         np.minimum.at(low, place, shares[0])
         # A history that does not come to a place has no share there.
-        met = np.unique(np.stack([sight[place], came]), axis=1)[0]
-        arrivals = np.bincount(met, minlength=int(sight.max()) + 1)
-        missed = np.bincount(place, minlength=len(chain))[place] < arrivals[sight[place]]
+        met = sight[place[np.unique(came, return_index=True)[1]]]
+        arrivals = np.bincount(met, minlength=size)
+        missed = np.bincount(place, minlength=size)[place] < arrivals[sight[place]]
         low[place[missed]] = 0
     return low, high
 

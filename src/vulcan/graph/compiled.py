@@ -35,9 +35,10 @@ from vulcan.graph.states import (
     Rowset,
     find_growth,
 )
+from vulcan.model.answers import Answers, label_answers
 from vulcan.model.compiled import ANSWER, CompiledModel
 from vulcan.model.interface import FAILURE, Start
-from vulcan.model.reader import SAMPLE_SIZE, Answers, ModelReader, label_answers
+from vulcan.model.reader import SAMPLE_SIZE, ModelReader
 from vulcan.model.rules import Rule, Violation, refuse_small
 from vulcan.numerics import (
     AGREEMENT,

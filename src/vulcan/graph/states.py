@@ -40,18 +40,11 @@ from numpy.typing import NDArray
 
 from vulcan.constraints import Constraint, Cost, Risk, RiskAhead, charge
 from vulcan.errors import CheckpointError, OptionError
+from vulcan.model.answers import Answers, label_answers, label_outcomes, list_states
 from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
 from vulcan.model.compiled import ANSWER
 from vulcan.model.interface import FAILURE, Outcome, Start
-from vulcan.model.reader import (
-    Answers,
-    Happened,
-    ModelReader,
-    StateNumbers,
-    label_answers,
-    label_outcomes,
-    list_states,
-)
+from vulcan.model.reader import Happened, ModelReader, StateNumbers
 from vulcan.numerics import (
     FAILED,
     FAILURE_STATE,

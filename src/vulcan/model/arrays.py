@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vulcan.errors import ModelError
+from vulcan.model.answers import label_outcomes
 from vulcan.model.interface import FAILURE, Outcome, Start, stable_text
-from vulcan.model.reader import label_outcomes
 from vulcan.model.rules import Rule, Violation, refuse_small
 from vulcan.numerics import LARGEST_REWARD, SMALLEST_PROBABILITY, SUM_TOLERANCE
 from vulcan.parameters import shorten

@@ -21,16 +21,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from vulcan.errors import ModelError, OptionError
+from vulcan.model.answers import add_up, group_outcomes, label_outcomes, make_plain
 from vulcan.model.interface import Outcome, Start
 from vulcan.model.keys import advise_to_merge, require_honest_keys
-from vulcan.model.reader import (
-    ModelCalls,
-    ModelReader,
-    add_up,
-    group_outcomes,
-    label_outcomes,
-    make_plain,
-)
+from vulcan.model.reader import ModelCalls, ModelReader
 from vulcan.model.rules import (
     Rule,
     Violation,

@@ -14,9 +14,10 @@ from time import perf_counter
 from typing import Any, Final, Self
 
 from vulcan.errors import ModelError, OptionError
+from vulcan.model.answers import Answers
 from vulcan.model.compiled import forget_compiled
 from vulcan.model.interface import Outcome, Start
-from vulcan.model.reader import Answers, ModelReader
+from vulcan.model.reader import ModelReader
 from vulcan.model.rules import Rule, Violation
 from vulcan.parallel.executors import Channel, Executor
 from vulcan.parallel.pool import WorkerPool

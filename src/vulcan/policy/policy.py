@@ -41,7 +41,7 @@ from __future__ import annotations
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import msgspec
@@ -455,27 +455,3 @@ def describe_mismatch(about: About, reader: ModelReader, detail: str) -> Mismatc
         f"this policy was made for {about.model} (horizon {about.horizon}); "
         f"{describe_model(reader.model)} is another, or no longer answers the same: {detail}"
     )
-
-
-def build_policy(
-    about: About,
-    decisions: Iterable[tuple[str, Sequence[str], Sequence[float], Sequence[float], Sequence[int]]],
-) -> Policy:
-    """Return the policy of decisions in the order of their nodes' numbers.
-
-    A decision is an action, and the labels, probabilities, rewards and children of its outcomes.
-    """
-    numbers: dict[str, int] = {}
-    actions: list[int] = []
-    first = [0]
-    rows: list[tuple[int, float, float, int]] = []
-    for action, labels, *columns in decisions:
-        actions.append(numbers.setdefault(action, len(numbers)))
-        named = [numbers.setdefault(label, len(numbers)) for label in labels]
-        rows.extend(zip(named, *columns, strict=True))
-        first.append(len(rows))
-    kinds = {"label": "i4", "probability": "f8", "reward": "f8", "child": "i4"}
-    table = np.array(rows, list(kinds.items()))
-    nodes = np.array(actions, np.int32), np.array(first, np.int64)
-    label, probability, reward, child = (table[name].copy() for name in kinds)
-    return Policy(about, tuple(numbers), *nodes, label, probability, reward, child)

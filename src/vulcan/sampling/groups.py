@@ -27,8 +27,9 @@ from numpy.typing import NDArray
 
 from vulcan.bounds.base import RiskBound
 from vulcan.exact.acceptance import accepts
+from vulcan.model.answers import Answers
 from vulcan.model.interface import FAILURE, Outcome
-from vulcan.model.reader import Answers, ModelReader
+from vulcan.model.reader import ModelReader
 from vulcan.numerics import END
 
 BINS: Final = 48  # prices of a decision, each half of the next one
@@ -86,6 +87,10 @@ class ActionEvaluator:
             yield
         finally:
             self._wants_stop = wants_stop
+
+    def resume(self) -> None:
+        """Go on after a stop."""
+        self._stopped = False
 
     def may_go_on(self, until: int) -> bool:
         """Return whether there is time for more evaluations, up to a number of them."""

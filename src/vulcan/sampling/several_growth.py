@@ -30,20 +30,12 @@ from vulcan.exact.acceptance import accepts
 from vulcan.exact.several import CLOSE, MixtureProgram, PricedPoints, WeightedBound
 from vulcan.exact.sweeps import PolicyPoint
 from vulcan.graph.states import Rows, charge_outcomes
-from vulcan.model.reader import Answers
+from vulcan.model.answers import Answers
 from vulcan.numerics import NONE
 from vulcan.problem import Problem
 from vulcan.sampling.groups import ActionEvaluator, Groups, Row
-from vulcan.sampling.growth import (
-    MOST_HELD,
-    WORTHLESS,
-    Chosen,
-    Default,
-    GrowingPlan,
-    Indices,
-    PlanTree,
-    Stored,
-)
+from vulcan.sampling.growth import MOST_HELD, WORTHLESS, Chosen, GrowingPlan
+from vulcan.sampling.plan_tree import Default, Indices, PlanTree, Stored
 
 Floats = NDArray[np.float64]
 
