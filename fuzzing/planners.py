@@ -196,8 +196,10 @@ def draw_several(random: Random) -> Planner:
     """Return a planner that takes several limits."""
     while not load_solvers()[(planner := draw_planner(random)).name].several:
         pass
+    if planner.name == "growth":
+        return planner
     options = {name: value for name, value in planner.options.items() if name != "samples"}
-    return replace(planner, options=options)  # several limits are not solved by samples
+    return replace(planner, options=options)  # exact solvers take no samples
 
 
 def draw_thrifty(random: Random) -> Planner:
