@@ -68,6 +68,11 @@ class Planner:
         return self.covers is Coverage.NOTHING
 
     @property
+    def markov(self) -> bool:
+        """Whether its proofs speak of policies of state and step only."""
+        return self.name == "integer-program" and self.parameters.get("on") == "graph"
+
+    @property
     def gap(self) -> float:
         """The share of the best reward that its answer may be below it and be called solved."""
         default = getattr(load_solvers()[self.name], "default_gap", 0.0)

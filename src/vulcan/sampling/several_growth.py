@@ -17,8 +17,9 @@ Each round begins with the prices of the last plan, and with new groups for them
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import mul
 from typing import Any, Final
 
@@ -35,6 +36,7 @@ from vulcan.numerics import NONE
 from vulcan.problem import Problem
 from vulcan.sampling.groups import ActionEvaluator, Groups, Row
 from vulcan.sampling.growth import (
+    LEAST_PARTS,
     MOST_HELD,
     WORTHLESS,
     Chosen,
@@ -48,6 +50,8 @@ from vulcan.sampling.growth import (
 Floats = NDArray[np.float64]
 
 MARGINS: Final = (0.0, *np.geomspace(1e-6, 0.3, 12).tolist())  # shares by which limits are lowered
+SMALL: Final = 10_000  # histories of a tree in which more plans are compared
+MOST_BRANCHED: Final = 24  # how often histories are held there
 MOST_PLANS: Final = 200  # sweeps for all of them
 FEWEST_PLANS: Final = 24  # of a large tree
 MOST_SWEPT: Final = 30_000_000  # histories of all sweeps for a plan, about a second
@@ -154,6 +158,7 @@ class SeveralPlan(GrowingPlan):
 
     def __init__(self, problem: Problem, evaluator: ChargedEvaluator, *given: Any) -> None:
         self._several, self._prices = evaluator, np.array(evaluator.prices)
+        self._whole = set[int]()  # histories that were opened by all their actions
         self._generosity = 1.0  # by which the limits of the rule are multiplied
         super().__init__(problem, evaluator, *given)
 
@@ -168,6 +173,25 @@ class SeveralPlan(GrowingPlan):
             # The best plan at other prices may need histories that were not worth opening at these.
             self._generosity *= 2
             self.exhausted = False
+        elif self.exhausted:
+            self._open_rest(self._evaluator.count + budget)
+
+    def _open_rest(self, until: int) -> None:
+        """Open histories by all their actions, likely ones first, whatever the rule says of them."""
+        tree, evaluator, before = self.tree, self._evaluator, self._evaluator.count
+        while evaluator.may_go_on(until) and len(self._whole) < len(tree):
+            reach = tree.histories.array["reach"][: len(tree)].copy()
+            reach[list(self._whole)] = -1.0
+            left = min(len(tree) - len(self._whole), max(1, (until - evaluator.count) // LEAST_PARTS))
+            ns = np.argsort(-reach, kind="stable")[:left]
+            states = [tree.states[n] for n in ns.tolist()]
+            labels = list(map(list, evaluator.list_actions(states)))
+            for rank in range(max(map(len, labels), default=0)):
+                has = [k for k, own in enumerate(labels) if len(own) > rank]
+                self._find_or_open(ns[has], [labels[k][rank] for k in has])
+            self._whole.update(ns[: len(labels)].tolist())
+        self.exhausted = evaluator.count == before
+        self._keep(self.choose())
 
     def choose(self, decision_price: float = 0.0) -> Chosen | None:
         """Return the best plan found within all limits, if any."""
@@ -181,26 +205,51 @@ class SeveralPlan(GrowingPlan):
             plans = (sweep.run(np.array([1.0, *(scale * self._prices)])) for scale in (1, 2, 8, 64))
             return next((chosen for chosen in plans if sweep.accepts(chosen)), None)
         best, left = None, max(FEWEST_PLANS, MOST_SWEPT // len(self.tree))
-        for _ in range(MOST_HELD):
-            sweep = TreeSweep(self._several.bounds, arrays, self.tree.list_charges(), held)
-            chosen, below, upper = sweep.search(min(left, MOST_PLANS))
-            left -= len(sweep.points)
-            if chosen is None:
+        waiting = [(-math.inf, 0, 0, held)]  # by their upper bounds, the last of these first
+        for number in range(MOST_HELD if len(self.tree) > SMALL else MOST_BRANCHED):
+            if left <= 0 or not waiting:
                 break
-            if best is None or chosen.reward > best.reward:
+            bound, *_, held = heapq.heappop(waiting)
+            worthwhile = best is None or -bound - best.reward > WORTHLESS * max(1e-9, abs(best.reward))
+            if not worthwhile:
+                break
+            sweep = TreeSweep(self._several.bounds, arrays, self.tree.list_charges(), held)
+            chosen, mixed, upper = sweep.search(min(left, MOST_PLANS))
+            left -= len(sweep.points)
+            if chosen is not None and (best is None or chosen.reward > best.reward):
                 best = chosen
                 if sweep.prices.any():
                     self._prices = sweep.prices
-            if (
-                left <= 0
-                or below is None
-                or upper - best.reward <= WORTHLESS * max(1e-9, abs(best.reward))
-            ):
-                break
-            reached = (below.openings != UNREACHED) & (chosen.openings != UNREACHED)
-            differ = reached & (below.openings != chosen.openings)
-            held = np.where(differ, below.openings, held)
+            for k, other in enumerate(self._branch(held, chosen, mixed)):
+                heapq.heappush(waiting, (-upper, -number, -k, other))
         return best
+
+    def _branch(
+        self, held: NDArray[np.int32], chosen: Chosen | None, mixed: list[Chosen]
+    ) -> Iterator[NDArray[np.int32]]:
+        """Yield what histories may be held to, the most promising last.
+
+        That is each opening of the likeliest history in which the plans of the best mixture differ;
+        and all of one that exceeds a limit in place of those of the best plan.
+        """
+        from vulcan.kernels.growth import CLOSED, UNREACHED
+
+        plans = [plan.openings for plan in (*mixed, *([] if chosen is None else [chosen]))]
+        if len(plans) < 2:
+            return
+        first, *others = plans
+        reach = self.tree.histories.array["reach"][: len(held)]
+        differ = [(first != other) & (first != UNREACHED) & (other != UNREACHED) for other in others]
+        places = np.flatnonzero(np.any(differ, axis=0) & (held == UNREACHED))
+        if len(places):
+            n = int(places[reach[places].argmax()])
+            options, opening = [CLOSED], int(self.tree.histories.array["first_opening"][n])
+            while opening != NONE:
+                options.append(opening)
+                opening = int(self.tree.openings.array["next_opening"][opening])
+            for option in sorted(options, key=[plan[n] for plan in plans].count):
+                yield np.where(np.arange(len(held)) == n, option, held).astype(np.int32)
+            yield np.where(differ[-1], first, held)
 
 
 class TreeSweep(PricedPoints):
@@ -246,14 +295,14 @@ class TreeSweep(PricedPoints):
         charged = zip(self.bounds, self.charges.tolist(), strict=True)
         return all(accepts(bound, chosen.reward, x) for bound, x in charged)
 
-    def search(self, most_plans: int) -> tuple[Chosen | None, Chosen | None, float]:
-        """Return the best plan within all limits, and one of the best mixture that is not.
+    def search(self, most_plans: int) -> tuple[Chosen | None, list[Chosen], float]:
+        """Return the best plan within all limits, and plans of the best mixture.
 
         The last is the reward of that mixture; its prices are kept. At most `most_plans` are
         compared.
         """
         best: Chosen | None = None
-        most, below, accepted = math.inf, None, list[bool]()
+        most, mixed, accepted = -math.inf, list[Floats](), list[bool]()
         program, first = MixtureProgram(self), np.eye(1 + len(self.bounds))[0]
         for margin in MARGINS:
             found: tuple[Floats, float] | None = (first, -math.inf)
@@ -275,10 +324,11 @@ class TreeSweep(PricedPoints):
                 break
             if not margin:
                 most, first = program.reward, weights
-                broken = [k for k in np.argsort(-program.shares).tolist() if not accepted[k]]
-                below = self.directions[broken[0]] if broken else None
+                order = np.argsort(-program.shares).tolist()
+                used = [k for k in order if program.shares[k] > CLOSE]
+                mixed = [self.directions[k] for k in sorted(used, key=accepted.__getitem__)]
             if best is not None and best.reward >= program.reward:
                 break
-        held = None if below is None else self.run(below)
+        plans = [self.run(direction) for direction in mixed]
         self.run(first)  # for its prices
-        return best, held, most
+        return best, plans, most
