@@ -14,6 +14,11 @@ With μ the price of a decision and P(h) the probability of the history, it is w
     W(h) = max( P(h) C(h) - μ |C|,   max over openings of  P(h) (γ^t R̄ - λ r) - μ + Σ W(child) ).
 
 For histories whose opening is given, the maximum is over that one alone.
+
+**A cap** on the risk ahead is kept at every history of the plan. Each history has a plan for every
+one of a few additional prices κ of failing, the last of them so high that it risks the least. What
+follows an opening is planned for the least price, κ or higher, at which the opening keeps the cap;
+openings and closings that do not are not taken.
 """
 
 from __future__ import annotations
@@ -171,5 +176,72 @@ def choose_plan(tree, price, decision_price, held, values, chosen, found):
                 reached[child] = True
         else:
             found[0] += tree.close_reward[n]
+            found[1] += tree.close_risk[n]
+            found[2] += tree.close_size[n]
+
+
+class CapArrays(NamedTuple):
+    """A cap on the risk ahead, and the plans of N histories for C additional prices of failing.
+
+    Risks are those of failing, multiplied by the probability of the history.
+    """
+
+    keeps: Any  # [N] whether the closing keeps the cap wherever it leads
+    close_risk: Any  # [N]
+    risk: Any  # [E]
+    allowed: Any  # [N] the cap times the probability of the history
+    prices: Any  # [C]
+    value: Any  # [N, C] without the additional price; -inf where nothing keeps the cap
+    total: Any  # [N, C] the risk of failing
+    opening: Any  # [N, C]
+    column: Any  # [N, C] the price for which what follows is planned
+
+
+@kernel
+def choose_capped(tree, cap, decision_price, held, chosen, found):
+    """Choose the best plan that keeps a cap, as `choose_plan` does for a price of 1."""
+    count, columns = cap.value.shape
+    for n in range(count - 1, -1, -1):
+        for c in range(columns):
+            best = worth = -np.inf
+            cap.opening[n, c], cap.column[n, c], cap.total[n, c] = CLOSED, c, cap.close_risk[n]
+            if held[n] < 0 and cap.keeps[n]:
+                best = tree.close_reward[n] - tree.close_risk[n]
+                best -= decision_price * tree.close_size[n]
+                worth = best - cap.prices[c] * cap.close_risk[n]
+            opening = NONE if held[n] == CLOSED else tree.first_opening[n]
+            while opening != NONE:
+                if held[n] < 0 or opening == held[n]:
+                    first = tree.first_child[opening]
+                    for k in range(c, columns):
+                        value = tree.reward[opening] - tree.risk[opening] - decision_price
+                        total = cap.risk[opening]
+                        for child in range(first, first + tree.child_count[opening]):
+                            value += cap.value[child, k]
+                            total += cap.total[child, k]
+                        if total <= cap.allowed[n]:
+                            if value - cap.prices[c] * total > worth:
+                                best, worth = value, value - cap.prices[c] * total
+                                cap.opening[n, c], cap.column[n, c] = opening, k
+                                cap.total[n, c] = total
+                            break
+                opening = tree.next_opening[opening]
+            cap.value[n, c] = best
+    found[:] = 0.0
+    column = np.full(count, NONE)
+    column[0] = 0
+    for n in range(count):
+        chosen[n] = UNREACHED
+        if column[n] == NONE:
+            continue
+        chosen[n] = opening = cap.opening[n, column[n]]
+        if opening >= 0:
+            found[0] += tree.reward[opening]
+            found[1] += tree.risk[opening]
+            found[2] += 1
+            first = tree.first_child[opening]
+            column[first : first + tree.child_count[opening]] = cap.column[n, column[n]]
+        else:
+            found[0] += tree.close_reward[n] if cap.value[n, column[n]] > -np.inf else -np.inf
             found[1] += tree.close_risk[n]
             found[2] += tree.close_size[n]

@@ -39,7 +39,6 @@ from vulcan.bounds.base import RiskBound
 from vulcan.certificate.certify import Certificate, certify
 from vulcan.errors import ModelError
 from vulcan.exact.acceptance import accepts
-from vulcan.exact.several import load_kernels as load_programs
 from vulcan.graph.states import Rows
 from vulcan.model.interface import FAILURE, Start
 from vulcan.model.reader import Answers, ModelReader, label_answers
@@ -969,7 +968,6 @@ class Growth(Solver):
     limits: ClassVar[Sequence[str]] = ("time_limit", "samples", "memory")
     endless: ClassVar[bool] = True
     several: ClassVar[bool] = True
-    sums_only: ClassVar[bool] = True
 
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
@@ -1035,7 +1033,9 @@ class GrowthRun:
         with self._monitor.clock_stopped():
             warm_up()
             if self._problem.constraints:
-                load_programs()
+                from vulcan.sampling.several_growth import warm_up as warm_up_several
+
+                warm_up_several()
         self._began, planned = self._monitor.seconds, None
         try:
             self._grow()

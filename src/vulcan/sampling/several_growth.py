@@ -27,8 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vulcan.bounds.base import RiskBound
-from vulcan.exact.acceptance import accepts
+from vulcan.constraints import RiskAhead
+from vulcan.exact.acceptance import ACCEPTED, accepts
 from vulcan.exact.several import CLOSE, MixtureProgram, PricedPoints, WeightedBound
+from vulcan.exact.several import load_kernels as load_programs
 from vulcan.exact.sweeps import PolicyPoint
 from vulcan.graph.states import Rows, charge_outcomes
 from vulcan.model.reader import Answers
@@ -56,6 +58,8 @@ MOST_PLANS: Final = 200  # sweeps for all of them
 FEWEST_PLANS: Final = 24  # of a large tree
 MOST_SWEPT: Final = 30_000_000  # histories of all sweeps for a plan, about a second
 MOST_GENEROUS: Final = 16.0  # factor of the limits by which histories are opened
+MOST_CAPPED: Final = 9  # plans of a history that keep a cap, the last one by risking the least
+LEAST_ALLOWED: Final = 1e-100  # of which there is a price
 FIRMEST: Final = 1e9  # price of a usual charge, in units of a usual reward, at the most
 
 
@@ -72,6 +76,8 @@ class ChargedEvaluator(ActionEvaluator):
     def __init__(self, problem: Problem, *given: Any) -> None:
         super().__init__(*given)
         self.constraints = problem.constraints
+        caps = [c.level for c in problem.constraints if isinstance(c, RiskAhead)]
+        self.cap = min(caps, default=math.inf)
         self.bounds = [problem.risk_bound, *(c.bound for c in problem.constraints)]
         self.quantities = [c.quantity for c in problem.constraints]
         self.prices = [1.0] * len(self.bounds)
@@ -81,7 +87,7 @@ class ChargedEvaluator(ActionEvaluator):
         rewards = [abs(row.reward) for row in self.rows(self.reader.root)]
         most = self.reader.levels * max(rewards, default=0.0) or 1.0
         allowed = [abs(bound(most)) for bound in self.bounds]
-        self.prices = [1 / x if 0 < x < math.inf else 1.0 for x in allowed]
+        self.prices = [1 / x if LEAST_ALLOWED < x < math.inf else 1.0 for x in allowed]
 
     def add_limits(self, factor: float = 1.0) -> Any:
         """Return the priced sum of the limits, times a factor."""
@@ -95,6 +101,11 @@ class ChargedEvaluator(ActionEvaluator):
         priced = sum(map(mul, self.prices, charges))
         return ChargedRow(label, row.reward, priced, row.outcomes, charges, own)
 
+    def rows(self, state: Any) -> list[Row]:
+        """Return all actions of a state, evaluated, without those that are beyond the cap alone."""
+        rows = super().rows(state)
+        return [row for row in rows if row.charges[0] <= self.cap] or rows  # type: ignore[attr-defined]
+
 
 class ChargedTree(PlanTree):
     """Histories with all that their openings and closings are charged."""
@@ -107,9 +118,11 @@ class ChargedTree(PlanTree):
         kinds = [np.dtype([("of", "f8", (count,))]) for count in (width, width - 1)]
         self._taken, self._opened, self._closed = Rows(kinds[0]), Rows(kinds[0]), Rows(kinds[0])
         self._own = Rows(kinds[1])
+        self._ahead = Rows(np.dtype("f8"))  # the largest risk ahead that a closing leads to
 
     def add(self, levels: Any, states: Sequence[Any], reaches: Any) -> int:
         self._closed.extend(len(states))
+        self._ahead.extend(len(states))
         return super().add(levels, states, reaches)
 
     def open(self, ns: Indices, labels: list[str]) -> Indices:
@@ -124,6 +137,10 @@ class ChargedTree(PlanTree):
         reach, closed = self.histories.array["reach"][ns], self._closed.array["of"]
         own = reach[:, None] * self._taken.array["of"][stored.row]
         closed[ns] = own + np.transpose([stored.add_up(column) for column in closed.T])
+        ahead = np.divide(closed[ns, 0], reach, out=np.zeros(len(ns)), where=reach > 0)
+        source = np.repeat(np.arange(len(ns)), stored.child_count)
+        np.maximum.at(ahead, source, self._ahead.array[stored.children])
+        self._ahead.array[ns] = ahead
 
     def _price(self, states: Sequence[Any], answers: Answers, risk: Floats) -> Floats:
         constraints, taken = self._several.constraints, self._taken.extend(len(risk))["of"]
@@ -135,12 +152,35 @@ class ChargedTree(PlanTree):
 
     def read_charges(self, outcomes: Indices) -> dict[str, Floats]:
         own = self._own.array["of"][outcomes]
-        return {name: own[:, k] for k, name in enumerate(self._several.quantities)}
+        names = enumerate(self._several.quantities)
+        return {name: own[:, k] for k, name in names if name != "risk ahead"}
 
     def list_charges(self) -> tuple[Floats, Floats]:
         """Return what each closing is charged, and each opening."""
         closed, opened = (rows.array["of"][: rows.count] for rows in (self._closed, self._opened))
         return closed, opened
+
+    def make_cap(self, unit: float) -> Any:
+        """Return the arrays of the cap on the risk ahead, given a usual reward; None without one."""
+        from vulcan.kernels.growth import CapArrays
+
+        cap, count = self._several.cap, len(self)
+        if cap == math.inf:
+            return None
+        closed, opened = self.list_charges()
+        prices = np.geomspace(unit / 16, 16 * unit / max(cap, 1e-6), MOST_CAPPED - 2)
+        shape = count, MOST_CAPPED
+        return CapArrays(
+            self._ahead.array[:count] <= cap + ACCEPTED,
+            closed[:, 0].copy(),
+            opened[:, 0].copy(),
+            (cap + ACCEPTED) * self.histories.array["reach"][:count],
+            np.array([0.0, *prices, FIRMEST * unit]),
+            np.zeros(shape),
+            np.zeros(shape),
+            np.zeros(shape, np.int32),
+            np.zeros(shape, np.int32),
+        )
 
     def set_prices(self, prices: Floats) -> None:
         """Price all charges anew."""
@@ -148,6 +188,19 @@ class ChargedTree(PlanTree):
         closed, opened = self.list_charges()
         self.histories.array["close_risk"][: len(closed)] = closed @ prices
         self.openings.array["risk"][: len(opened)] = opened @ prices
+
+
+def warm_up() -> None:
+    """Compile the kernels, or load them."""
+    from vulcan.kernels.growth import CapArrays, PlanArrays, choose_capped
+
+    one, real, none = np.zeros(1), np.zeros((1, 1)), np.full(1, NONE, np.int32)
+    empty, places = np.zeros(0, np.int32), np.zeros((1, 1), np.int32)
+    tree = PlanArrays(one, one, one, none, empty, one[:0], one[:0], empty, empty)
+    keeps = np.ones(1, np.bool_)
+    cap = CapArrays(keeps, one, one[:0], one, one, real, real.copy(), places, places.copy())
+    choose_capped(tree, cap, 0.0, none, none.copy(), np.zeros(3))
+    load_programs()
 
 
 class SeveralPlan(GrowingPlan):
@@ -199,9 +252,7 @@ class SeveralPlan(GrowingPlan):
 
         arrays, held = self.tree.arrays(), np.full(len(self.tree), UNREACHED, np.int32)
         if decision_price:
-            sweep = TreeSweep(
-                self._several.bounds, arrays, self.tree.list_charges(), held, decision_price
-            )
+            sweep = TreeSweep(self._several.bounds, arrays, self.tree, held, decision_price)
             plans = (sweep.run(np.array([1.0, *(scale * self._prices)])) for scale in (1, 2, 8, 64))
             return next((chosen for chosen in plans if sweep.accepts(chosen)), None)
         best, left = None, max(FEWEST_PLANS, MOST_SWEPT // len(self.tree))
@@ -213,7 +264,7 @@ class SeveralPlan(GrowingPlan):
             worthwhile = best is None or -bound - best.reward > WORTHLESS * max(1e-9, abs(best.reward))
             if not worthwhile:
                 break
-            sweep = TreeSweep(self._several.bounds, arrays, self.tree.list_charges(), held)
+            sweep = TreeSweep(self._several.bounds, arrays, self.tree, held)
             chosen, mixed, upper = sweep.search(min(left, MOST_PLANS))
             left -= len(sweep.points)
             if chosen is not None and (best is None or chosen.reward > best.reward):
@@ -259,10 +310,11 @@ class TreeSweep(PricedPoints):
         self,
         bounds: list[RiskBound],
         arrays: Any,
-        charged: tuple[Floats, Floats],
+        tree: ChargedTree,
         held: NDArray[np.int32],
         decision_price: float = 0.0,
     ) -> None:
+        charged = tree.list_charges()
         sizes = [np.abs(x).max(axis=0, initial=0.0) for x in charged]
         super().__init__(bounds, np.maximum(np.maximum(*sizes), 1e-12))
         self._arrays, self._held, self._decision_price = arrays, held, decision_price
@@ -271,17 +323,21 @@ class TreeSweep(PricedPoints):
         self._unit = max(1e-9, float(np.abs(rewards).max(initial=0.0)))
         self._unit = max(self._unit, float(np.abs(arrays.reward).max(initial=0.0)))
         self.prices = np.zeros(len(bounds))
+        self._cap = tree.make_cap(self._unit)
 
     def run(self, weights: Floats) -> Chosen:
         """Return the best plan for some weights of reward and charges."""
-        from vulcan.kernels.growth import CLOSED, choose_plan
+        from vulcan.kernels.growth import CLOSED, choose_capped, choose_plan
 
         prices = weights[1:] / max(float(weights[0]), self._find_least_weight(weights))
         priced = self._arrays._replace(close_risk=self._closed @ prices, risk=self._opened @ prices)
         size = len(self._held)
         openings, found = np.zeros(size, np.int32), np.zeros(3)
-        given = (self._decision_price, self._held, np.zeros(size), openings, found)
-        choose_plan(priced, 1.0, *given)
+        given = self._decision_price, self._held
+        if self._cap is None:
+            choose_plan(priced, 1.0, *given, np.zeros(size), openings, found)
+        else:
+            choose_capped(priced, self._cap, *given, openings, found)
         self.charges = self._closed[openings == CLOSED].sum(axis=0)
         self.charges = self.charges + self._opened[openings[openings >= 0]].sum(axis=0)
         self.prices = prices
@@ -293,7 +349,7 @@ class TreeSweep(PricedPoints):
     def accepts(self, chosen: Chosen) -> bool:
         """Return whether the plan of the last run is within all limits."""
         charged = zip(self.bounds, self.charges.tolist(), strict=True)
-        return all(accepts(bound, chosen.reward, x) for bound, x in charged)
+        return chosen.reward > -math.inf and all(accepts(bound, chosen.reward, x) for bound, x in charged)
 
     def search(self, most_plans: int) -> tuple[Chosen | None, list[Chosen], float]:
         """Return the best plan within all limits, and plans of the best mixture.
@@ -309,6 +365,8 @@ class TreeSweep(PricedPoints):
             while found is not None and len(self.points) < most_plans:
                 weights, value = found
                 chosen = self.run(weights)
+                if chosen.reward == -math.inf:  # nothing keeps the cap
+                    return None, [], -math.inf
                 point = PolicyPoint(chosen.reward, 0.0, charges=tuple(self.charges.tolist()))
                 worth = float(weights @ [chosen.reward, *(-self.charges)])
                 new = not self.knows(point)
