@@ -149,17 +149,16 @@ def test_a_tree_that_is_small_is_searched_wholly(seed, horizon, limits):
 
 @pytest.mark.parametrize(
     ("seed", "horizon", "limits"),
-    [(1, 5, ("risk ahead <= 0.06",)), (13, 5, ("risk ahead <= 0.1", "fuel <= 5"))],
+    [(0, 5, ("risk ahead <= 0.08",)), (25, 5, ("risk ahead <= 0.05", "fuel <= 7"))],
 )
 def test_caps_hold_at_every_history_and_cost_no_more_than_they_must(seed, horizon, limits):
-    best = vulcan.solve(vulcan.Problem(Merged(seed, horizon), 1.0, constraints=limits))
+    best = vulcan.solve(vulcan.Problem(Merged(seed, horizon), 1.0, constraints=limits), gap=0.02)
     problem = vulcan.Problem(Histories(seed, horizon), 1.0, constraints=limits)
-    grown = vulcan.solve(problem, Growth(), samples=4_000)
-    free = vulcan.solve(vulcan.Problem(Histories(seed, horizon), 1.0), Growth(), samples=4_000)
+    grown = vulcan.solve(problem, Growth(), samples=2_000)
+    free = vulcan.solve(vulcan.Problem(problem.model, 1.0), Growth(), samples=2_000)
     ahead = grown.certificate.constraints[0]
     assert grown.safe
-    assert 0 < ahead.value <= ahead.allowed
-    assert vulcan.certify(vulcan.Problem(problem.model, 1.0, constraints=limits), free.policy).risk > ahead.allowed
+    assert 0 < ahead.value <= ahead.allowed < vulcan.certify(problem, free.policy).constraints[0].value
     assert 0.95 * best.certificate.reward <= grown.certificate.reward <= best.upper_bound + 1e-9
 
 

@@ -170,11 +170,13 @@ class ChargedTree(PlanTree):
         closed, opened = self.list_charges()
         prices = np.geomspace(unit / 16, 16 * unit / max(cap, 1e-6), MOST_CAPPED - 2)
         shape = count, MOST_CAPPED
+        allowed = (cap + ACCEPTED) * self.histories.array["reach"][:count]
+        allowed[:1] = math.inf  # that of the root has a price of its own
         return CapArrays(
             self._ahead.array[:count] <= cap + ACCEPTED,
             closed[:, 0].copy(),
             opened[:, 0].copy(),
-            (cap + ACCEPTED) * self.histories.array["reach"][:count],
+            allowed,
             np.array([0.0, *prices, FIRMEST * unit]),
             np.zeros(shape),
             np.zeros(shape),
