@@ -125,10 +125,12 @@ class Automatic(Solver):
         if unrolled or (monitor.limits.time_limit is not None and run.unroll()):
             narrow(run, RANDOMISED if self.randomised else AUTOMATIC)
             return run.find("best policy found, with a proved gap")
-        return run.find(
-            "several constraints need all state–step pairs, and these are too many; histories that "
-            "never merge are planned for only where an action ends the mission"
-        )
+        finding = run.find("several constraints need all state–step pairs, and these are too many")
+        if run.finds_histories and not monitor.requested:
+            why = "histories never merge, and nothing ends the mission within a few decisions: {}"
+            why = why.format("a default_action that does so lets a plan grow")
+            finding = replace(finding, explanation=f"{finding.explanation}; {why}")
+        return finding
 
     def _search_graph(self, run: ExactSearch) -> Finding | None:
         """Unroll the problem, or let a plan grow; None if only samples are left."""
