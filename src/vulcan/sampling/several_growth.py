@@ -101,6 +101,11 @@ class ChargedEvaluator(ActionEvaluator):
         priced = sum(map(mul, self.prices, charges))
         return ChargedRow(label, row.reward, priced, row.outcomes, charges, own)
 
+    def has_time(self) -> bool:
+        """Return whether the search may go on, by the limits as they are now."""
+        self._count(0)
+        return not self._stopped
+
     def rows(self, state: Any) -> list[Row]:
         """Return all actions of a state, evaluated, without those that are beyond the cap alone."""
         rows = super().rows(state)
@@ -260,7 +265,7 @@ class SeveralPlan(GrowingPlan):
         best, left = None, max(FEWEST_PLANS, MOST_SWEPT // len(self.tree))
         waiting = [(-math.inf, 0, 0, held)]  # by their upper bounds, the last of these first
         for number in range(MOST_HELD if len(self.tree) > SMALL else MOST_BRANCHED):
-            if left <= 0 or not waiting:
+            if left <= 0 or not waiting or (number and not self._several.has_time()):
                 break
             bound, *_, held = heapq.heappop(waiting)
             worthwhile = best is None or -bound - best.reward > WORTHLESS * max(1e-9, abs(best.reward))
