@@ -1,4 +1,7 @@
-"""Prints comparisons: `python -m benchmarks.several [fields] [programs] [enumeration] [local] [storm]`."""
+"""Prints comparisons: `python -m benchmarks.several [NAME ...]`.
+
+Names are fields, programs, enumeration, local and storm.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +87,9 @@ def show_local() -> None:
         best = sum(row[k] >= row[0] - 1e-9 for row in solved)
         losses = [1 - row[k] / row[0] for row in solved if row[0] > 0]
         mean = 100 * sum(losses) / max(1, len(losses))
-        print(f"{name:14} {len(solved)} of {len(found)} solved, {best} best, mean loss {mean:.2f} %")
+        print(
+            f"{name:14} {len(solved)} of {len(found)} solved, {best} best, mean loss {mean:.2f} %"
+        )
 
 
 def show_storm() -> None:

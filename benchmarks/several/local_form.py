@@ -1,9 +1,10 @@
 """The survival form (constraint B) for several limits, beside plans that grow.
 
-On every finished safe history h the survival form asks for Σ S_t c_kt <= Δ_k(f(h)) for each limit k,
-with S_t the survival before step t, c_kt the expected charge of the step, and credit f(h) = Σ γ^t S_t R_t
-(DESIGN section 9, "Local form"). Whether a history passes does not depend on others, so the best
-policy that is admitted is one recursion over the tree of histories.
+On every finished safe history h the survival form asks for Σ S_t c_kt <= Δ_k(f(h)) for each limit
+k, with S_t the survival before step t, c_kt the expected charge of the step, and the credit
+f(h) = Σ γ^t S_t R_t (`docs/theory/proofs.md`, "Constraint B for several costs"). Whether a history
+passes does not depend on others, so the best policy that is admitted is one recursion over the
+tree of histories.
 """
 
 from __future__ import annotations
@@ -41,11 +42,18 @@ def _lead(outcome: Outcome, state: Any) -> Outcome:
 
 
 def find_admitted(problem: Problem) -> float:
-    """Return the most that a policy earns which the survival form admits; -inf if it admits none."""
+    """Return the most that a policy earns which the survival form admits; -inf without one."""
     model, summed = problem.model, list_summed(problem)
     bounds = [problem.risk_bound, *(c.bound for c in summed)]
 
-    def follow(state: Any, step: int, survival: float, credit: float, sums: list[float], events: frozenset[str]) -> float:
+    def follow(
+        state: Any,
+        step: int,
+        survival: float,
+        credit: float,
+        sums: list[float],
+        events: frozenset[str],
+    ) -> float:
         actions = model.actions(state) if step < model.horizon and survival > 0 else []
         if not actions:
             passes = all(x <= bound(credit) + 1e-12 for x, bound in zip(sums, bounds, strict=True))
@@ -55,9 +63,16 @@ def find_admitted(problem: Problem) -> float:
             outcomes = model.outcomes(state, action)
             mean = sum(float(o.probability) * o.reward for o in outcomes)
             risk = sum(float(o.probability) for o in outcomes if o.fails)
-            own = [risk] + [sum(float(o.probability * charge(c, o, events)) for o in outcomes) for c in summed]
+            own = [risk] + [
+                sum(float(o.probability * charge(c, o, events)) for o in outcomes) for c in summed
+            ]
             after = [x + survival * y for x, y in zip(sums, own, strict=True)]
-            given = step + 1, survival * (1 - risk), credit + discount**step * survival * mean, after
+            given = (
+                step + 1,
+                survival * (1 - risk),
+                credit + discount**step * survival * mean,
+                after,
+            )
             value = mean
             for o in outcomes:
                 if not o.fails:
@@ -101,4 +116,6 @@ class Stopping:
         return [] if state == "stopped" else [*self._model.actions(state), "stop"]
 
     def outcomes(self, state: Any, action: str) -> list[Outcome]:
-        return [Outcome(1, 0, "stopped")] if action == "stop" else self._model.outcomes(state, action)
+        return (
+            [Outcome(1, 0, "stopped")] if action == "stop" else self._model.outcomes(state, action)
+        )

@@ -137,7 +137,10 @@ def test_a_plan_that_is_saved_has_its_charges(tmp_path):
 
 @pytest.mark.parametrize(
     ("seed", "horizon", "limits"),
-    [(8, 3, ("fuel <= 2.17", "risk(late) <= 0.14")), (30, 3, ("fuel <= 3.25", "risk(late) <= 0.42"))],
+    [
+        (8, 3, ("fuel <= 2.17", "risk(late) <= 0.14")),
+        (30, 3, ("fuel <= 3.25", "risk(late) <= 0.42")),
+    ],
 )
 def test_a_tree_that_is_small_is_searched_wholly(seed, horizon, limits):
     bound = {8: "0.01*x", 30: "0.03*x"}[seed]
@@ -158,7 +161,9 @@ def test_caps_hold_at_every_history_and_cost_no_more_than_they_must(seed, horizo
     free = vulcan.solve(vulcan.Problem(problem.model, 1.0), Growth(), samples=2_000)
     ahead = grown.certificate.constraints[0]
     assert grown.safe
-    assert 0 < ahead.value <= ahead.allowed < vulcan.certify(problem, free.policy).constraints[0].value
+    assert (
+        0 < ahead.value <= ahead.allowed < vulcan.certify(problem, free.policy).constraints[0].value
+    )
     assert 0.95 * best.certificate.reward <= grown.certificate.reward <= best.upper_bound + 1e-9
 
 

@@ -320,9 +320,7 @@ class ExactSearch:
     def _find_certificate(self, point: PolicyPoint | None) -> Certificate | None:
         """Return the certificate of a policy, if it was in doubt; else None."""
         for known, found in self._decided:
-            alike = point is not None and not (known.members or point.members)
-            alike = alike and (known.reward, known.charges) == (point.reward, point.charges)
-            if known is point or (alike and all(map(np.array_equal, known.decide(), point.decide()))):
+            if known is point or (point is not None and _are_same(known, point)):
                 return found
         return None
 
@@ -461,3 +459,11 @@ class ExactSearch:
         if distance <= self.rounding:
             return f"best {kind} within the risk bound up to roundings of {distance:.2g}"
         return f"within {100 * self.gap:.2g} % of the best {kind}"
+
+
+def _are_same(one: PolicyPoint, other: PolicyPoint) -> bool:
+    """Return whether two deterministic policies make the same decisions."""
+    worths = [(point.reward, point.charges, bool(point.members)) for point in (one, other)]
+    if worths[0] != worths[1] or one.members:
+        return False
+    return all(map(np.array_equal, one.decide(), other.decide()))

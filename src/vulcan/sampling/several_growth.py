@@ -166,7 +166,7 @@ class ChargedTree(PlanTree):
         return closed, opened
 
     def make_cap(self, unit: float) -> Any:
-        """Return the arrays of the cap on the risk ahead, given a usual reward; None without one."""
+        """Return the arrays of the cap, given a usual reward; None without a cap."""
         from vulcan.kernels.growth import CapArrays
 
         cap, count = self._several.cap, len(self)
@@ -178,7 +178,7 @@ class ChargedTree(PlanTree):
         allowed = (cap + ACCEPTED) * self.histories.array["reach"][:count]
         allowed[:1] = math.inf  # that of the root has a price of its own
         return CapArrays(
-            self._ahead.array[:count] <= cap + ACCEPTED,
+            np.asarray(self._ahead.array[:count] <= np.float64(cap + ACCEPTED)),
             closed[:, 0].copy(),
             opened[:, 0].copy(),
             allowed,
@@ -237,12 +237,14 @@ class SeveralPlan(GrowingPlan):
             self._open_rest(self._evaluator.count + budget)
 
     def _open_rest(self, until: int) -> None:
-        """Open histories by all their actions, likely ones first, whatever the rule says of them."""
+        """Open histories by all their actions, likely ones first, whatever the rule says."""
         tree, evaluator, before = self.tree, self._evaluator, self._evaluator.count
         while evaluator.may_go_on(until) and len(self._whole) < len(tree):
             reach = tree.histories.array["reach"][: len(tree)].copy()
             reach[list(self._whole)] = -1.0
-            left = min(len(tree) - len(self._whole), max(1, (until - evaluator.count) // LEAST_PARTS))
+            left = min(
+                len(tree) - len(self._whole), max(1, (until - evaluator.count) // LEAST_PARTS)
+            )
             ns = np.argsort(-reach, kind="stable")[:left]
             states = [tree.states[n] for n in ns.tolist()]
             labels = list(map(list, evaluator.list_actions(states)))
@@ -268,7 +270,9 @@ class SeveralPlan(GrowingPlan):
             if left <= 0 or not waiting or (number and not self._several.has_time()):
                 break
             bound, *_, held = heapq.heappop(waiting)
-            worthwhile = best is None or -bound - best.reward > WORTHLESS * max(1e-9, abs(best.reward))
+            worthwhile = best is None or -bound - best.reward > WORTHLESS * max(
+                1e-9, abs(best.reward)
+            )
             if not worthwhile:
                 break
             sweep = TreeSweep(self._several.bounds, arrays, self.tree, held)
@@ -297,7 +301,9 @@ class SeveralPlan(GrowingPlan):
             return
         first, *others = plans
         reach = self.tree.histories.array["reach"][: len(held)]
-        differ = [(first != other) & (first != UNREACHED) & (other != UNREACHED) for other in others]
+        differ = [
+            (first != other) & (first != UNREACHED) & (other != UNREACHED) for other in others
+        ]
         places = np.flatnonzero(np.any(differ, axis=0) & (held == UNREACHED))
         if len(places):
             n = int(places[reach[places].argmax()])
@@ -356,7 +362,9 @@ class TreeSweep(PricedPoints):
     def accepts(self, chosen: Chosen) -> bool:
         """Return whether the plan of the last run is within all limits."""
         charged = zip(self.bounds, self.charges.tolist(), strict=True)
-        return chosen.reward > -math.inf and all(accepts(bound, chosen.reward, x) for bound, x in charged)
+        return chosen.reward > -math.inf and all(
+            accepts(bound, chosen.reward, x) for bound, x in charged
+        )
 
     def search(self, most_plans: int) -> tuple[Chosen | None, list[Chosen], float]:
         """Return the best plan within all limits, and plans of the best mixture.
