@@ -20,6 +20,8 @@ from vulcan.model.reader import ModelReader
 
 REPEATS = 7
 SAMPLES = 20_000
+LARGE = 40_000
+PACES = {"slow": 1, "usual": 2, "fast": 3}
 
 
 class Circle:
@@ -37,7 +39,7 @@ class Circle:
         return ("slow", "usual", "fast")
 
     def outcomes(self, state: int, action: str) -> list[Outcome]:
-        pace, size = {"slow": 1, "usual": 2, "fast": 3}[action], self.size
+        pace, size = PACES[action], self.size
         return [
             Outcome(0.4, 1.0, (2 * state + pace) % size),
             Outcome(0.3, 0.5, (2 * state + 2 * pace) % size),
@@ -51,12 +53,13 @@ class CircleAtOnce(Circle):
     """The same with `outcomes_batch`."""
 
     def outcomes_batch(self, states: list[int], actions: list[str]) -> Any:
-        pace = np.array([{"slow": 1, "usual": 2, "fast": 3}[action] for action in actions])
+        pace = np.array([PACES[action] for action in actions])
         probability = np.broadcast_to([0.4, 0.3, 0.2, 0.099, 0.001], (len(states), 5))
         reward = np.tile([1.0, 0.5, 0.25, 0.0, 0.0], (len(states), 1))
         reward[:, 3] = 0.5 * pace
-        after = (2 * np.array(states)[:, None] + pace[:, None] * [1, 2, 3, 7]) % self.size
-        return probability, reward, [[*row, None] for row in after.tolist()]
+        after = np.full(reward.shape, -1)
+        after[:, :4] = (2 * np.array(states)[:, None] + pace[:, None] * [1, 2, 3, 7]) % self.size
+        return probability, reward, after
 
 
 def call(model: Any) -> int:
@@ -90,13 +93,14 @@ def measure(*runs: Callable[[], int]) -> list[float]:
 
 
 def test_evaluations_beside_bare_calls(report: Callable[[str, str], None]) -> None:
-    plain, batch = Circle(), CircleAtOnce()
-    bare, graph, batched = measure(
-        lambda: call(plain), lambda: unroll(plain), lambda: unroll(batch)
+    plain, batch, large = Circle(), CircleAtOnce(), CircleAtOnce(LARGE)
+    bare, graph, batched, many = measure(
+        lambda: call(plain), lambda: unroll(plain), lambda: unroll(batch), lambda: unroll(large)
     )
     report("time of a checked evaluation in a state graph / a bare call", f"{graph / bare:.2f}")
     report("the same with outcomes_batch", f"{batched / bare:.2f}")
     report("evaluations per CPU second", f"{1 / graph:,.0f}, in batches {1 / batched:,.0f}")
+    report(f"in batches of a model with {LARGE:,} states", f"{1 / many:,.0f}")
 
 
 class Recorder(History):

@@ -80,6 +80,7 @@ def compare(
         "  seconds of processor time: ours, Storm's, by default",
         f"{seconds:.3f}, {storm_seconds:.3f}, {plan_seconds:.3f}",
     )
+    report("  ours / Storm's", f"{seconds / storm_seconds:.2f}")
     assert best.certificate.safe
     assert value == pytest.approx(theirs, abs=AGREEMENT)
     assert plan.certificate is None or plan.certificate.reward <= theirs + AGREEMENT
@@ -98,6 +99,24 @@ def test_rewards(file: str, reward: str, cases: list[tuple[int, float]], report:
         model = from_prism(OWN / file, horizon=steps, reward=reward)
         ask = lambda o=objective, d=limit: ask_storm(OWN / file, o, d)  # noqa: E731
         compare(Path(file).stem, model, bound, ask, report)
+
+
+def test_a_long_horizon(report: Any, tmp_path: Path) -> None:
+    """Consensus with counters up to 32, 1,000 steps: levels are small, and there are many."""
+    files = pytest.importorskip("stormpy.examples.files")
+    text = (Path(files.__file__).parent / "files" / "mdp" / CONSENSUS.file).read_text()
+    path = tmp_path / "coin2-16.nm"
+    path.write_text(text.replace("K=2;", "K=16;"))
+    goal, failure = f"({CONSENSUS.goal})", f"({CONSENSUS.failure})"
+    places = {"goal": CONSENSUS.goal, "failure": CONSENSUS.failure}
+    short = from_prism(path, horizon=10, reward=1, **places)
+    vulcan.solve(vulcan.Problem(short, 0.4), vulcan.Lagrangian(randomised=True))  # compiles
+    model = from_prism(path, horizon=1000, reward=1, **places)
+    objective, limit = (
+        f"Pmax=? [!{failure} U<=1000 {goal}]",
+        f"P<=0.4 [!{goal} U<=1000 {failure}]",
+    )
+    compare("coin2-16", model, 0.4, lambda: ask_storm(path, objective, limit), report)
 
 
 @pytest.mark.parametrize("jani", [False, True], ids=["prism", "jani"])

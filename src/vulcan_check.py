@@ -3,10 +3,8 @@
 
     python vulcan_check.py plan.vulcan --bound "0.002*x" --constraint "fuel <= 5"
 
-The file is read as docs/reference/policy-format.md says. From the answers of the model that it
-records, the expected reward R and the probability of failure F are recomputed in fractions, and F
-is compared with what the risk bound Δ allows for R; likewise costs, events and the risk ahead.
-Straight bounds are evaluated exactly, others between fractions. The exit code is the answer:
+From what the file records of the model, reward R, probability of failure F, costs and events are
+recomputed in fractions, over (decision, hidden state) if it has these. The exit code is the answer:
 
     0  safe         complete or bounded, and F <= Δ(R) + TOLERANCE, with all limits given as options
     1  not safe     incomplete without bounds beyond its frontier, or F > Δ(R) + TOLERANCE
@@ -33,6 +31,7 @@ END, FAILED, UNPLANNED = -1, -2, -3
 ARRAYS = ("action", "first_outcome", "label", "probability", "reward", "child")
 KINDS = "iqiddidd"  # of their numbers and of those beyond the frontier, as `struct` calls them
 MIXTURE, CLAIM, NOTHING = ("weights", "members"), ("claim", "risk", "reward"), "nothing planned"
+ADDED = {1: (), 2: (), 3: ("beyond",), 4: ("charges",), 5: ("charges", "unfolded")}  # versions
 ABOUT: dict[str, Any] = {"model": (str,), "fingerprint": (str,), "solver": (str,)}
 ABOUT |= {"horizon": (int,), "discount": (int, float), "risk_bound": (str, type(None))}
 ABOUT |= {"initial_action": (bool, type(None)), "constraints": (list,)}
@@ -61,7 +60,6 @@ NAMES = {"x", "pi", "e", "min", "max", *FUNCTIONS, "u", "du", "ddu", "v", "dv", 
 SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
 NO_BOUND = "the risk bound is not in the format of bounds"
 SHAPE = "the risk bound is not proved to be concave and nondecreasing at the reward"
-Node = Any  # `2 * exp(-x)` is ("*", Fraction(2), ("exp", ("-", Fraction(0), "x")))
 
 
 class NoAnswerError(Exception):
@@ -74,32 +72,30 @@ def require(condition: bool, text: str, code: int = BAD_FILE) -> None:
         raise NoAnswerError(text, code)
 
 
-def take(stream: io.BytesIO, count: int) -> bytes:
-    """Return the next bytes."""
-    data = stream.read(count)
-    require(len(data) == count, "the content ends too soon")
-    return data
-
-
 def decode(stream: io.BytesIO, depth: int = 0) -> Any:
     """Return the next value of MessagePack, with all that is in it."""
+
+    def take(count: int) -> bytes:
+        require(len(data := stream.read(count)) == count, "the content ends too soon")
+        return data
+
     require(depth < 8, "the content is nested too deeply")
-    code = take(stream, 1)[0]  # it says which kind, of which length
+    code = take(1)[0]  # it says which kind, of which length
     if code < 0x80 or code >= 0xE0:
         return code if code < 0x80 else code - 0x100
     if code in (0xC0, 0xC2, 0xC3):
         return {0xC0: None, 0xC2: False, 0xC3: True}[code]
     if code == 0xCB:
-        return struct.unpack(">d", take(stream, 8))[0]
+        return struct.unpack(">d", take(8))[0]
     if 0xCC <= code <= 0xD3:
-        return int.from_bytes(take(stream, 1 << (code & 3)), "big", signed=code >= 0xD0)
+        return int.from_bytes(take(1 << (code & 3)), "big", signed=code >= 0xD0)
     is_text = 0xA0 <= code < 0xC0 or 0xD9 <= code <= 0xDB
     count = code & (31 if is_text else 15)
     if code >= 0xC0:
         require(code in LENGTHS, f"the content has a value of the unknown kind {code:#x}")
-        count = int.from_bytes(take(stream, LENGTHS[code]), "big")
+        count = int.from_bytes(take(LENGTHS[code]), "big")
     if is_text or code in (0xC4, 0xC5, 0xC6):
-        return take(stream, count).decode() if is_text else take(stream, count)
+        return take(count).decode() if is_text else take(count)
     if 0x90 <= code < 0xA0 or code in (0xDC, 0xDD):
         return [decode(stream, depth + 1) for _ in range(count)]
     pairs = [(decode(stream, depth + 1), decode(stream, depth + 1)) for _ in range(count)]
@@ -116,7 +112,7 @@ def fields(value: Any, names: tuple[str, ...], what: str) -> list[Any]:
 
 def read_member(content: Any, version: int = 1) -> tuple[dict[str, Any], list[Any]]:
     """Return the description and the arrays of a deterministic policy, in the right sizes."""
-    names = ("about", "labels", "arrays", *{3: ["beyond"], 4: ["charges"]}.get(version, []))
+    names = ("about", "labels", "arrays", *ADDED[version])
     about, labels, arrays, *more = fields(content, names, "a policy")
     require(isinstance(about, dict), "it has no description")
     about = {"initial_action": None, "constraints": []} | about
@@ -127,7 +123,7 @@ def read_member(content: Any, version: int = 1) -> tuple[dict[str, Any], list[An
     require(all(LIMIT.fullmatch(str(k)) for k in about["constraints"]), "its constraints are wrong")
     require(type(labels) is list and all(type(k) is str for k in labels), "its labels are no texts")
     claim, *bounds = fields(more[0], CLAIM, "beyond") if version == 3 else ("", b"", b"")
-    charges = more[0] if version == 4 else {}
+    charges, about["unfolded"] = more[0] if version > 3 else {}, version == 5 and more[1]
     require(type(charges) is dict and "risk ahead" not in charges, "its charges are wrong")
     about["charges"], columns, kinds = sorted(charges), [], KINDS + "d" * len(charges)
     raws = [*fields(arrays, ARRAYS, "the arrays"), *bounds, *map(charges.get, about["charges"])]
@@ -190,32 +186,38 @@ def evaluate_policy(path: str) -> tuple[dict[str, Any], list[Fraction], str]:
         data = file.read()
     require(len(data) > 51 and data[:8] == b"VULCAN\x1a\n", "this is no Vulcan policy")
     version, length = struct.unpack("<IQ", data[8:20])
-    require(version in (1, 2, 3, 4), f"the file has format {version}; this program reads 1 to 4")
+    require(version in ADDED, f"the file has format {version}; this program reads 1 to 5")
     require(len(data) == 52 + length, f"the file has {len(data)} bytes instead of {52 + length}")
     require(hashlib.sha256(data[:-32]).digest() == data[-32:], "the file is damaged (checksum)")
     content = decode(stream := io.BytesIO(data[20:-32]))
     require(not stream.read(1), "something follows the content")
-    mixed = version == 2 or (version == 4 and type(content) is dict and "members" in content)
+    mixed = version == 2 or (version > 3 and type(content) is dict and "members" in content)
     weights, members = fields(content, MIXTURE, "a mixture") if mixed else ([1], [content])
-    require(type(weights) is type(members) is list, "its members are no list")
-    require(len(weights) == len(members) > 0, "its members and weights differ in number")
-    positive = all(type(weight) in (int, float) and weight > 0 for weight in weights)
-    require(positive and abs(math.fsum(weights) - 1) <= TOLERANCE, "its weights are wrong")
-    read = [read_member(member, version) for member in members]
-    about = read[0][0]
+    fits = type(weights) is type(members) is list and len(weights) == len(members) > 0
+    fits = fits and all(type(weight) in (int, float) and weight > 0 for weight in weights)
+    require(fits and abs(math.fsum(weights) - 1) <= TOLERANCE, "its weights or members are wrong")
+    (about, _), *_ = read = [read_member(member, version) for member in members]
     for name in ("fingerprint", "horizon", "discount", "charges"):
         require(all(other[name] == about[name] for other, _ in read), f"members differ in {name}")
     exact = [Fraction(weight) for weight in weights]
     exact[exact.index(max(exact))] += 1 - sum(exact)
-    *columns, worst, _ = zip(*(evaluate_member(*member) for member in read), strict=True)
+    values = [evaluate_member(*member) for member in read]
+    for k, (own, _) in enumerate(read):
+        if own["unfolded"]:  # the first decision is then to draw the hidden state
+            other, pairs = read_member(own["unfolded"], version)
+            told, values[k] = values[k][:-2], evaluate_member(own | {"initial_action": True}, pairs)
+            far = map(lambda a, b: abs(a - b) > 1e-6 * max(1, abs(b)), told, values[k])
+            fits = other["charges"] == own["charges"] and not any(far)
+            require(fits, "its hidden states tell another risk or reward than its observations")
+    *columns, worst, _ = zip(*values, strict=True)
     sums = [sum(map(operator.mul, exact, column), Fraction(0)) for column in columns]
     claim = max(columns[6] for _, columns in read)
     about["totals"] = dict(zip(["risk", *about["charges"]], [sums[1], *sums[3:]], strict=True))
-    about["totals"] |= {} if claim else {"risk ahead": max(worst)}
+    about["totals"] |= {} if claim or version == 5 else {"risk ahead": max(worst)}
     return about, sums[:3], claim
 
 
-def parse(text: str) -> Node:
+def parse(text: str) -> Any:
     """Return the expression that a text is by the grammar of the format, and refuse other texts."""
     tokens, compact = TOKEN.findall(text), text.replace(" ", "")
     known = all(token in NAMES or not token[0].isalpha() for token in tokens)
@@ -224,8 +226,8 @@ def parse(text: str) -> Node:
     return build(ast.parse(" ".join(tokens), mode="eval").body)
 
 
-def build(node: ast.expr, depth: int = 0) -> Node:
-    """Return an expression as tuples."""
+def build(node: ast.expr, depth: int = 0) -> Any:
+    """Return an expression as tuples: `2 * exp(x)` is ("*", Fraction(2), ("exp", "x"))."""
     require(depth <= 100, "the risk bound has too many operations inside each other", CANNOT_SAY)
     match node:
         case ast.Constant(value=int() | float() as number) if abs(float(number)) < math.inf:
@@ -269,11 +271,10 @@ def operate(name: str, u: Interval, v: Interval = (Fraction(0),) * 2) -> Interva
         return min(ends), max(ends)
     require(name == "exp" or low > 0, "the risk bound has no value there", CANNOT_SAY)
     low, high = (DOWN.exp(low), UP.exp(high)) if name == "exp" else (DOWN.ln(low), UP.ln(high))
-    # `decimal` rounds correctly: the true values are next to its own.
-    return Fraction(low.next_minus(DOWN)), Fraction(high.next_plus(UP))
+    return Fraction(low.next_minus(DOWN)), Fraction(high.next_plus(UP))  # true values are between
 
 
-def enclose(node: Node, names: dict[str, Interval]) -> Interval:
+def enclose(node: Any, names: dict[str, Interval]) -> Interval:
     """Return an interval that contains the value of an expression."""
     if isinstance(node, Fraction):
         return node, node
@@ -287,14 +288,13 @@ def enclose(node: Node, names: dict[str, Interval]) -> Interval:
     return operate(node[0], *parts)
 
 
-def has_x(node: Node) -> bool:
+def has_x(node: Any) -> bool:
     """Whether an expression depends on the reward."""
     return node == "x" or (isinstance(node, tuple) and any(map(has_x, node[1:])))
 
 
-def is_concave(node: Node, names: dict[str, Interval]) -> bool:
-    """Whether an expression is proved to be concave and nondecreasing at the reward."""
-    # Its form proves it, or its derivatives at the reward do: slope >= 0 >= bend.
+def is_concave(node: Any, names: dict[str, Interval]) -> bool:
+    """Whether an expression's form, or slope >= 0 >= bend, proves it concave and nondecreasing."""
     match node:
         case _ if node == "x" or not has_x(node):
             return True
@@ -311,7 +311,7 @@ def is_concave(node: Node, names: dict[str, Interval]) -> bool:
     return slope[0] >= 0 >= bend[1]
 
 
-def differentiate(node: Node, names: dict[str, Interval]) -> tuple[Interval, ...]:
+def differentiate(node: Any, names: dict[str, Interval]) -> tuple[Interval, ...]:
     """Return value, slope and bend of an expression at the reward."""
     if node == "x" or not has_x(node):
         return enclose(node, names), (Fraction(node == "x"),) * 2, (Fraction(0),) * 2

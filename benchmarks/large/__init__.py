@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import vulcan
 from vulcan import Outcome
 
-__all__ = ["LARGE", "Consensus", "Crossing", "make_arrays"]
+__all__ = ["LARGE", "Consensus", "Crossing", "make_arrays", "make_epidemic"]
 
 MOVES = {"east": (1, 0), "west": (-1, 0), "north": (0, 1), "south": (0, -1)}
 SLIP, TRAP = 0.1, 0.05
@@ -158,3 +158,34 @@ LARGE: dict[str, tuple[Any, vulcan.RiskBound]] = {
     "consensus (4, 2), 1,500 steps": (lambda: Consensus(4, 2, 1500), vulcan.Constant(0.01)),
 }
 """By name, what makes the model, and its bound."""
+
+
+def make_epidemic(people: int, horizon: int) -> vulcan.model.ArrayModel:
+    """Return an epidemic as arrays: how many are well and ill, and how far contacts are limited.
+
+    Infections and recoveries of a day are binomial. Each day pays what the measure leaves open,
+    and the more are ill, the more likely the wards are too full for one more.
+    """
+    from scipy.stats import binom
+
+    size = people + 1
+    number = np.full((size, size), -1)
+    well, ill = np.nonzero(np.add.outer(np.arange(size), np.arange(size)) <= people)
+    number[well, ill] = np.arange(len(well))
+    parts = []
+    for state, (safe, sick) in enumerate(zip(well.tolist(), ill.tolist(), strict=True)):
+        for action, (contact, pays) in enumerate(((0.5, 1.0), (0.25, 0.7), (0.1, 0.2))):
+            caught, healed = np.arange(safe + 1), np.arange(sick + 1)
+            chance = np.outer(
+                binom.pmf(caught, safe, 1 - (1 - contact / people) ** sick),
+                binom.pmf(healed, sick, 0.3),
+            )
+            kept = chance > 1e-9
+            risk = 0.02 * (sick / people) ** 2
+            target = number[safe - caught[:, None], sick + caught[:, None] - healed][kept]
+            likely = np.append(chance[kept] / chance[kept].sum() * (1 - risk), risk)
+            rows = np.append(target, -1), likely, np.append(np.full(len(target), pays), 0.0)
+            parts.append((np.full(len(likely), state), np.full(len(likely), action), *rows))
+    columns = [np.concatenate(part) for part in zip(*parts, strict=True)]
+    start = int(number[people - 2, 2])
+    return vulcan.model.ArrayModel(*columns, horizon=horizon, start=start)

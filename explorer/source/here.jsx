@@ -3,13 +3,13 @@ import { END, FAILED, UNPLANNED, line } from "./plan.js";
 import { amount, percent } from "./show.js";
 
 export function Here({ plan, here, plans, go }) {
-  const inside = here.place >= 0;
+  const inside = here.place >= 0, belief = inside ? plan.beliefOf(here.place) : null;
   const spent = 1 - here.survival, ahead = plan.riskAhead(here), total = plan.totalRisk(here);
   const allowed = allow(plan, plan.expected(here));
   return (
     <>
       <p class="where">{inside ? `Step ${here.depth + 1} of ${plan.facts.weights.length - 1}` : here.place === UNPLANNED ? "Beyond the plan" : "The end"}
-        {inside && <> · {plan.stateOf(here.place)}</>}</p>
+        {inside && !belief && <> · {plan.stateOf(here.place)}</>}</p>
       <p class="do">{inside ? <>Do <strong>{plan.actionOf(here.place)}</strong></> : <strong>{ending(plan, here)}</strong>}</p>
       {inside && plan.fails[here.place] >= 1e-5 && (
         <p class="fails">fails at once with {percent(plan.fails[here.place])}: {share(plan, here.place)} of the whole plan's risk</p>
@@ -17,6 +17,7 @@ export function Here({ plan, here, plans, go }) {
       {otherActions(plan, here, plans).map(({ name, action }) => (
         <p class="instead" key={name}>with {name}: <b>{action}</b></p>
       ))}
+      {belief && <Belief {...belief} />}
       <dl>
         <div><dt>probability of this history</dt><dd>{percent(here.probability)}</dd></div>
         {inside && plan.reach[here.place] > 1.001 * here.probability && (
@@ -66,6 +67,19 @@ function Account({ spent, total, allowed }) {
       <figcaption><span><i class="spent" />taken</span><span><i class="ahead" />ahead</span>
         {allowed !== null && <span><i class="allowed" />allowed for this reward: {percent(Math.max(0, allowed))}</span>}
       </figcaption>
+    </figure>
+  );
+}
+
+// What the agent may believe of what it can't see.
+function Belief({ bars, rest }) {
+  const shown = rest > 1e-5 ? [...bars, { name: "others", chance: rest }] : bars;
+  return (
+    <figure class="belief" aria-label="Probability of each hidden state, given what was observed">
+      {shown.map(({ name, chance }) => (
+        <div key={name}><span>{name}</span><i><b style={{ width: `${100 * chance}%` }} /></i><em>{percent(chance)}</em></div>
+      ))}
+      <figcaption>hidden state, given what was observed</figcaption>
     </figure>
   );
 }

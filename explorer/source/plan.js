@@ -66,6 +66,18 @@ export class Plan {
     return ENDINGS[place] + (bounded ? ` (bounds for ${this.facts.beyond})` : "");
   }
   stateOf(place) { return this.text(this.state[place]); }
+
+  // The likeliest hidden states with their probabilities, and what is left; null if nothing is hidden.
+  beliefOf(place) {
+    const number = this.belief?.[place] ?? -1;
+    if (number < 0) return null;
+    const bars = [];
+    for (let k = this.bars[number]; k < this.bars[number + 1]; k++) {
+      bars.push({ name: this.text(this.hidden[k]), chance: this.weight[k] });
+    }
+    return { bars, rest: 1 - bars.reduce((sum, { chance }) => sum + chance, 0) };
+  }
+
   labelOf(row) { return this.text(this.label[row]); }
 
   // The history that is one outcome longer.

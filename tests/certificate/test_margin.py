@@ -194,7 +194,8 @@ def test_what_is_no_bound_any_more_proves_nothing() -> None:
 def scale(case: Certified) -> margin._Scaled:
     """Return the policy of a case with its risks to be multiplied by factors."""
     chain, _ = follow_policy(case.policy, StrictReader(case.problem.model))
-    return margin._Scaled(chain, np.array(case.policy.weights), case.problem.risk_bound, 1.0)
+    start = np.array(case.policy.weights)
+    return margin._Scaled(chain, start, case.problem.risk_bound, 1.0, 0.0)
 
 
 def find_claims(
@@ -209,7 +210,7 @@ def find_claims(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scaled, "_find_slack", note)
-        list(scaled.test(lows, highs))
+        list(map(scaled.test, lows, highs))
     return claims
 
 
@@ -232,7 +233,8 @@ def test_what_is_claimed_of_factors_is_true(table: Table) -> None:
         ]
         assert worths[-1].risk <= risk <= worths[-1].risk + Fraction(1e-12)
         assert all(least <= worth.reward <= most for worth in worths)
-        assert low < high or most - least <= 2e-12  # of a single factor it is exact
-    for factor, slack in zip(factors, scaled.test(factors, factors), strict=True):
+        # Of a single factor it is exact.
+        assert low < high or worths[-1].reward - Fraction(least) <= Fraction(2e-12)
+    for factor, slack in zip(factors, map(scaled.test, factors, factors), strict=True):
         worth = find_worth(table, plan.choice, Fraction(factor))
         assert (slack >= -margin.ACCEPTED) == (Fraction(1, 1000) * worth.reward >= worth.risk)

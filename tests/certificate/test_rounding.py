@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import permutations
 from random import Random
 
 import pytest
@@ -238,10 +239,11 @@ def test_fractions_of_the_model_are_not_rounded() -> None:
 
 
 def test_a_reward_that_is_rounded_out_of_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    # In fractions the reward is a little above 0, where the root begins; in floats it is below.
-    rewards = [(0.3, 4392.0), (0.3, -5444.0), (0.4, 789.0)]
+    # In fractions the reward is a little above 0, where the root begins; in floats it is below,
+    # in whatever order it is added up.
+    rewards = [(0.3, 2934.0), (0.3, -6114.0), (0.4, 2385.0)]
     assert 0 < sum(Fraction(p) * Fraction(r) for p, r in rewards) < 1e-13
-    assert sum(p * r for p, r in rewards) < 0
+    assert all(sum(p * r for p, r in order) < 0 for order in permutations(rewards))
     outcomes = [Outcome(p, r, k, str(k)) for k, (p, r) in enumerate(rewards, 1)]
     model = one_action(*outcomes)
     problem, policy = vulcan.Problem(model, "sqrt(x)"), take(model, outcomes)

@@ -139,6 +139,40 @@ def test_what_is_decided_in_a_history_that_is_avoided_costs_nothing() -> None:
     assert run.best.reward == pytest.approx(1.05)
 
 
+@pytest.mark.parametrize("text", ["T.G#\nTTT.\nTGTB", ".TT#\nB#.G\nTT.G", "TTT#\nT.TG\nGB#T"])
+def test_a_long_horizon_has_no_more_ways_to_wait_than_a_short_one(text: str) -> None:
+    """Gaps were 11, 6 and 5 %: one can wait before each move."""
+    problem = vulcan.Problem(TreasureGrid(40, map=text), 0.15)
+    run, dual = bound(problem)
+    assert run.best is not None
+    assert run.gap < 0.02
+    assert dual > 1.05 * run.upper
+    # Open histories follow policies of different prices, all with their own decisions.
+    proof = vulcan.certify(problem, run.write_out(run.best))
+    assert proof.safe
+    assert proof.reward == pytest.approx(run.best.reward, rel=1e-12)
+    assert proof.risk == pytest.approx(run.best.risk, rel=1e-12)
+
+
+def test_policies_that_may_stop_bound_those_that_must_go_on() -> None:
+    """All steps after the gold are risky: who stops there earns more than who must go on."""
+    dig = [Outcome(0.45, 2.0, "deep"), Outcome(0.3, 0.0, "deep"), Outcome(0.2, 0.0, "start")]
+    climb = [Outcome(0.99, 0.1, "deep"), Outcome.failure(0.01)]
+    rest = [Outcome(0.995, 0.0, "deep"), Outcome.failure(0.005)]
+    rows = {
+        "start": {"wait": [Outcome(1.0, 0.0, "start")], "dig": [*dig, Outcome.failure(0.05)]},
+        "deep": {"climb": climb, "rest": rest},
+    }
+    for horizon, limit in product((2, 3, 4), (0.03, 0.06)):
+        problem = vulcan.Problem(Table(rows, horizon, start="start"), limit)
+        run, _ = bound(problem)
+        plans = acceptable(enumerate_plans(problem.model), problem.risk_bound)
+        best = max(plan.reward for plan in plans)
+        assert run.upper >= best - 1e-12
+        assert run.best is not None
+        assert run.best.reward <= best + 1e-12
+
+
 @pytest.mark.slow
 def test_a_lake_is_closed_that_thin_fronts_leave_open() -> None:
     """Slips of a third each draw lots badly: the dual bound is 1.4 % too high."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -244,3 +245,25 @@ def test_without_storm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "stormpy", ModuleType("stormpy"))
     with pytest.raises(OptionError, match=r"pip install 'vulcan-planner\[storm\]'"):
         from_prism(COURIER, horizon=3)
+
+
+def test_states_are_found_by_names_that_nobody_has_asked_for(stormpy: Any, tmp_path: Path) -> None:
+    text = """mdp
+    module walker
+        x : [-3..300] init 0;
+        high : bool init false;
+        [up] x < 4 -> 0.5 : (x' = x + 1) + 0.5 : (x' = 300) & (high' = true);
+    endmodule
+    rewards "steps" true : 1; endrewards
+    """
+    path = tmp_path / "walk.prism"
+    path.write_text(text, encoding="utf-8")
+    read = partial(from_prism, path, horizon=4, failure="x=4")
+    model = read()
+    assert model.actions("high=false, x=2") == ["up"]
+    after = {outcome.state for outcome in model.outcomes("high=false, x=2", "up")}
+    assert after == {"high=false, x=3", "high=true, x=300"}
+    with pytest.raises(LookupError, match="high=false, x=0"):
+        model.actions("high=true, x=2")
+    path.write_text(text.replace("-3..300", "-3..301").replace("300)", "301)"), encoding="utf-8")
+    assert read().fingerprint != model.fingerprint

@@ -154,3 +154,12 @@ def test_columns_of_different_lengths_are_refused() -> None:
         ArrayModel([0, 0], [0], [1], [1.0], horizon=1)
     with pytest.raises(ModelError, match="state must be a flat array of whole numbers"):
         ArrayModel([0.5], [0], [1], [1.0], horizon=1)
+
+
+def test_a_model_keeps_its_rows_when_the_given_arrays_change() -> None:
+    columns = [np.array(c) for c in ([0, 0], [0, 0], [1, 2], [0.5, 0.5], [1.0, 2.0])]
+    model = ArrayModel(*columns, horizon=1)
+    before = model.outcomes(0, 0)
+    for column in columns:
+        column[:] = 0
+    assert model.outcomes(0, 0) == before

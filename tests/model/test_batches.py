@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 import vulcan
 from vulcan import Outcome, Start
 from vulcan.errors import ModelError
+from vulcan.graph.states import RowNumbers, StateGraph
+from vulcan.model.answers import Answers
 from vulcan.model.interface import FAILURE
 from vulcan.model.reader import ModelReader, StrictReader
 from vulcan.model.rules import Rule
@@ -140,6 +142,88 @@ def test_plans_are_the_same_with_answers_in_batches() -> None:
     assert vulcan.certify(vulcan.Problem(model, "0.05*x"), policy).safe
 
 
+class ArrayWalk(Walk):
+    """The same walk, with next states as an array."""
+
+    def outcomes_batch(self, states: Sequence[Any], actions: list[str]) -> Any:
+        place, pace = np.array(states).reshape(len(states), -1)[:, 0], np.array(actions, int)
+        risk = 0.01 * pace
+        after = np.transpose([0 * pace - 1, (place + pace) % 97, 0 * pace + 3])
+        probability = np.transpose([risk, 1 - risk, 0 * risk])
+        return probability, np.transpose([0 * pace, 0.5 * pace, 0 * pace]), after
+
+
+class PairWalk(Walk):
+    """Two walks in turn: states are pairs of integers, and parts may be -1."""
+
+    def initial_state(self) -> Any:
+        return (0, -1)
+
+    def outcomes(self, state: Any, action: str) -> list[Outcome]:
+        return [
+            Outcome(o.probability, o.reward, o.state if o.fails else (state[1] % 97, o.state - 1))
+            for o in super().outcomes(state[0], action)
+        ]
+
+
+class PairArrayWalk(PairWalk):
+    """The same, with next states as an array."""
+
+    def outcomes_batch(self, states: Sequence[Any], actions: list[str]) -> Any:
+        probability, reward, after = ArrayWalk.outcomes_batch(self, states, actions)  # type: ignore[arg-type]
+        other = np.array(states)[:, [1] * after.shape[1]] % 97
+        pairs = np.stack([np.where(after < 0, -1, other), np.where(after < 0, -1, after - 1)], 2)
+        return probability, reward, pairs
+
+
+def list_rows(model: Any) -> list[Any]:
+    """Return the rows of four levels of a model's graph, with the states as texts."""
+    graph, begin = StateGraph(ModelReader(model)), 0
+    for _ in range(4):
+        end = graph.states.count
+        graph.expand_all(range(begin, end))
+        begin = end
+    rows = [rows.array[: rows.count].tolist() for rows in graph.kinds()]
+    return [*rows, [repr(graph.state_object(k)) for k in range(graph.states.count)]]
+
+
+@pytest.mark.parametrize(
+    ("plain", "batch"), [(Walk, BatchWalk), (Walk, ArrayWalk), (PairWalk, PairArrayWalk)]
+)
+@pytest.mark.parametrize("merges", [True, False])
+def test_batches_give_the_graph_of_single_answers(plain: Any, batch: Any, merges: bool) -> None:
+    models = plain(), batch()
+    for model in models:
+        model.merges = merges
+    one, other = map(list_rows, models)
+    assert one == other
+    assert len(one[-1]) > 16
+
+
+def test_answers_in_arrays_and_in_lists_are_joined() -> None:
+    parts = [ModelReader(kind()).read_arrays(*MANY) for kind in (ArrayWalk, Walk, BatchWalk)]
+    parts.append(ModelReader(PairArrayWalk()).read_arrays([(1, 2)] * 9, ["2"] * 9))
+    for some in (parts[:1] * 2, parts[:2], parts[1:3], parts):
+        whole = [outcomes for part in some for outcomes in part.split()]
+        assert repr(Answers.join(some).split()) == repr(whole)
+
+
+def test_rows_of_integers_have_the_numbers_of_tuples() -> None:
+    random, table = np.random.default_rng(5), RowNumbers(3)
+    expected: dict[tuple[int, ...], int] = {}
+    asked: list[tuple[int, ...]] = []
+
+    def number_all(rows: Any) -> list[int]:
+        asked.extend(map(tuple, rows.tolist()))
+        return [expected.setdefault(row, len(expected)) for row in map(tuple, rows.tolist())]
+
+    for size in (1, 100, 5_000):
+        rows = random.integers(-2, 15, (size, 3)) * [1, 1 << 40, -(1 << 58)]
+        found = table.find(rows, number_all).tolist()
+        assert found == [expected[row] for row in map(tuple, rows.tolist())]
+    assert len(asked) == len(expected) > 1_000  # each different row once
+
+
 MANY = list(range(1, 10)), ["2"] * 9
 
 
@@ -157,6 +241,11 @@ MANY = list(range(1, 10)), ["2"] * 9
         ({"reward": np.ones(9)}, Rule.OUTCOMES_LISTED),
         ({"state": [[None, 0]] * 8}, Rule.OUTCOMES_LISTED),
         ({"state": 3}, Rule.OUTCOMES_LISTED),
+        ({"state": np.ones((9, 3), int)}, Rule.OUTCOMES_LISTED),
+        ({"state": np.ones((9, 2), np.uint64)}, Rule.OUTCOMES_LISTED),
+        ({"state": np.ones((9, 2), int)}, Rule.ANSWERS_REPEAT),
+        ({"state": np.ones((9, 2, 2), int)}, Rule.ANSWERS_REPEAT),
+        ({"state": np.full((9, 2), -1)}, Rule.ANSWERS_REPEAT),
         ({"probability": np.full((9, 2), 0.6)}, Rule.PROBABILITIES_SUM),
         ({"probability": np.full((9, 2), math.nan)}, Rule.PROBABILITIES),
         ({"state": [[None, [0]]] * 9}, Rule.STATES_HASHABLE),

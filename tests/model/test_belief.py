@@ -11,8 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vulcan
-from tests.oracles.hidden import RandomHidden, enumerate_policies, follow, start
+from tests.oracles.hidden import (
+    RandomHidden,
+    enumerate_ahead,
+    enumerate_policies,
+    find_ahead,
+    follow,
+    start,
+)
 from vulcan import BeliefModel, Transition
+from vulcan.baselines.rao_star import RAOStar
 from vulcan.domains import Tiger
 from vulcan.errors import ModelError
 from vulcan.testing import check_model
@@ -112,6 +120,29 @@ def test_bounds_are_admissible(seed: int, price: float) -> None:
             assert model.risk_to_go_bound(state, action, step) <= least + CLOSE
 
 
+@pytest.mark.parametrize("seed", [1, 2, 4, 5, 7, 10, 11, 13])
+def test_rao_star_keeps_the_bound_and_finds_no_more_than_there_is(seed: int) -> None:
+    hidden = RandomHidden(seed, 2, exact=seed % 3 > 0, states=2 + seed % 2)
+    worths = enumerate_ahead(hidden, start(hidden), None, 2)
+    risks = sorted({risk for _, risk, _ in worths})
+    bound = float(sum(risks[len(risks) // 3 :][:2]) / 2) if len(risks) > 1 else 1.0
+    if any(abs(float(x) - bound) < CLOSE for worth in worths for x in worth[1:]):
+        return
+    problem = vulcan.Problem(BeliefModel(hidden), bound)
+    for mode in ("overall", "everywhere"):
+        kept = [g for g, x, ahead in worths if max(x, ahead * (mode != "overall")) <= bound]
+        found = vulcan.solve(problem, RAOStar(mode=mode))
+        if found.policy is not None:
+            assert found.certificate.safe
+            assert found.certificate.reward <= float(max(kept)) + CLOSE
+            worst = find_ahead(hidden, found.policy, 0, start(hidden))[1]
+            assert mode == "overall" or worst <= bound + CLOSE
+    best = max((float(g) for g, x, _ in worths if x <= bound), default=None)
+    exact = vulcan.solve(problem, RAOStar(update="exact"))
+    assert (exact.policy is None) == (best is None)
+    assert best is None or exact.certificate.reward == pytest.approx(best, abs=CLOSE)
+
+
 def test_last_decision_is_bounded_exactly() -> None:
     model = BeliefModel(Tiger(6))
     state = model.initial_state()
@@ -197,7 +228,18 @@ def test_bad_answers_name_the_place(method: str, answer: Any, said: str) -> None
     if method in ("transitions", "observations"):
         assert caught.value.violation.action == "listen"
         assert caught.value.violation.state in ("left", "right")
+    else:
+        assert "(state" not in str(caught.value)
     assert "model Changed" in str(caught.value)
+
+
+def test_what_a_hidden_model_raises_names_its_class() -> None:
+    class Forgetful(Tiger):
+        def observations(self, state: str, action: str) -> dict[str, float]:
+            return {}[action]
+
+    with pytest.raises(ModelError, match=r"KeyError\('listen'\) .*, model Forgetful"):
+        vulcan.solve(vulcan.Problem(BeliefModel(Forgetful(3)), 0.5))
 
 
 def test_missing_method_is_named() -> None:

@@ -228,7 +228,7 @@ class Unlabelled(Chart):
 @pytest.mark.parametrize("solver", LIED_TO, ids=str)
 def test_indistinguishable_outcomes(solver: Any) -> None:
     alike: Any = {(0, "left"): [(0.25, 1.0, 1), (0.5, 1.0, 1), (0.25, 0.0, 1)]}
-    with pytest.raises(ModelError, match="that agree in state and reward are to be one outcome"):
+    with pytest.raises(ModelError, match="that agree in state and reward are to be one"):
         solve(Unlabelled(alike, 2), solver)
     merged = Unlabelled({(0, "left"): [(0.75, 1.0, 1), (0.25, 0.0, 1)]}, 2)
     merged.answers = alike  # of the plain form; the compiled one has its table

@@ -179,6 +179,19 @@ def test_identical_answers_are_noticed() -> None:
     assert "key(state)" in str(result)
 
 
+class Breakable(Steady):
+    """The same with as many failures as safe outcomes."""
+
+    def outcomes(self, state: Any, action: str) -> list[Outcome]:
+        safe = super().outcomes(state, action)[:2]
+        return [*safe, *(Outcome.failure(0.01, label=name) for name in ("burst", "fire"))]
+
+
+def test_failures_do_not_hide_that_histories_answer_alike() -> None:
+    assert "1,023 histories give 1 answer" in str(check_model(Breakable(10)))
+    assert "key(state)" in vulcan.solve(vulcan.Problem(Breakable(10), 0.3)).advice
+
+
 class Varied(Steady):
     """The answers of all histories of one length differ."""
 

@@ -15,14 +15,9 @@ from tests.helpers.lying_models import Mission, Sulky
 from tests.helpers.tables import SEEDS, one_action
 from vulcan import Outcome, Start
 from vulcan.errors import ModelError
+from vulcan.model.answers import label_outcomes, make_plain, merge_outcomes, observe_outcomes
 from vulcan.model.interface import FAILURE
-from vulcan.model.reader import (
-    ModelReader,
-    label_outcomes,
-    make_plain,
-    merge_outcomes,
-    observe_outcomes,
-)
+from vulcan.model.reader import ModelReader
 from vulcan.model.rules import check_outcomes
 
 

@@ -21,8 +21,9 @@ import pytest
 from vulcan import Outcome, Start
 from vulcan.domains import Bandit
 from vulcan.errors import ModelError, PolicyError
+from vulcan.model.answers import add_up, observe_outcomes
 from vulcan.model.interface import FAILURE, describe_model, stable_text
-from vulcan.model.reader import ModelReader, add_up, observe_outcomes
+from vulcan.model.reader import ModelReader
 from vulcan.model.rules import LONGEST_HORIZON, Rule, Violation, read_frame
 from vulcan.numerics import LARGEST_REWARD
 

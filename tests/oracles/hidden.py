@@ -115,6 +115,38 @@ def enumerate_policies(model: Any, ways: Ways, observation: Any, steps: int) -> 
     return found
 
 
+def enumerate_ahead(model: Any, ways: Ways, observation: Any, steps: int) -> set[Worth]:
+    """Return reward, risk and the largest risk ahead at any history, of each observation policy.
+
+    Reward and risk are not divided by the probability of the history; the risk ahead is.
+    """
+    actions = model.actions(observation) if steps else []
+    if not actions:
+        return {(Fraction(0),) * 3}
+    discount, found = Fraction(getattr(model, "discount", 1)), set()
+    for action in actions:
+        own, after = go(model, ways, action)
+        options = [enumerate_ahead(model, w, o, steps - 1) for o, w in after.items()]
+        for chosen in product(*options):
+            reward = own[0] + discount * sum((worth[0] for worth in chosen), Fraction(0))
+            risk = own[1] + sum((worth[1] for worth in chosen), Fraction(0))
+            ahead = risk / sum(ways.values())
+            found.add((reward, risk, max([ahead, *(worth[2] for worth in chosen)])))
+    return found
+
+
+def find_ahead(model: Any, policy: Any, node: int, ways: Ways) -> tuple[Fraction, Fraction]:
+    """Return the failing mass from a node on, and the largest risk ahead at any history."""
+    if node < 0:
+        return Fraction(0), Fraction(0)
+    own, after = go(model, ways, policy.labels[policy.action[node]])
+    rows = policy.outcomes(node)
+    child = {policy.labels[policy.label[k]]: int(policy.child[k]) for k in rows}
+    later = [find_ahead(model, policy, child[seen], into) for seen, into in after.items()]
+    mass = own[1] + sum((fails for fails, _ in later), Fraction(0))
+    return mass, max([mass / sum(ways.values()), *(worst for _, worst in later)])
+
+
 def follow(model: Any, policy: Any, node: int, ways: Ways) -> Worth:
     """Return what a policy is worth from a node on, by its labels alone."""
     if node < 0:

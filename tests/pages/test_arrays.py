@@ -13,7 +13,8 @@ import pytest
 import vulcan
 from examples.treatment import Treatment
 from tests.helpers.wide_trees import make_wide_plan
-from vulcan.domains import Bandit
+from vulcan import BeliefModel
+from vulcan.domains import Bandit, Machine
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import END, FAILED, NONE
 from vulcan.pages.arrays import DRAW, OMITTED, STEADY, collect_arrays, pack_arrays
@@ -127,3 +128,28 @@ def test_what_is_packed_is_what_was_there():
     assert [letters[begin:end].decode() for begin, end in spans] == places.texts
     assert np.stack((arrays["x"], arrays["y"]), axis=1).tolist() == places.position.tolist()
     assert set(arrays["child"][arrays["child"] < 0].tolist()) == {END, FAILED}
+
+
+@pytest.mark.parametrize("randomised", [False, True])
+def test_beliefs_have_a_bar_for_each_likely_hidden_state(randomised):
+    problem = vulcan.Problem(BeliefModel(Machine(4, horizon=5)), 0.05)
+    policy = vulcan.solve(
+        problem, vulcan.planning.automatic.Automatic(randomised=randomised)
+    ).policy
+    places, points = collect(problem, policy)
+    drawn = len(policy.members) > 1
+    assert drawn == randomised
+    bars = places.beliefs
+    order = np.argsort(points.rows["level"], kind="stable")
+    for place, number in enumerate(points.rows["state"][order].tolist(), start=drawn):
+        known = points.states[number].probabilities
+        at = slice(*bars["bars"][bars["belief"][place] :][:2])
+        names = map(places.text, bars["hidden"][at])
+        shown = dict(zip(names, bars["weight"][at].tolist(), strict=True))
+        assert shown == {str(state): chance for state, chance in list(known.items())[:12]}
+    assert not drawn or bars["belief"][0] == NONE
+
+
+def test_a_model_without_hidden_states_has_no_beliefs(treatment):
+    problem, result = treatment
+    assert collect(problem, result.policy)[0].beliefs == {}

@@ -16,7 +16,7 @@ from examples.treatment import Treatment
 from tests.helpers.tables import Table
 from tests.helpers.wide_trees import make_wide_plan
 from vulcan import Outcome, Start
-from vulcan.domains import Bandit, Exploration
+from vulcan.domains import Bandit, Exploration, Tiger
 
 PLAYWRIGHT = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
@@ -244,3 +244,15 @@ def test_87_000_decisions_take_6_megabytes_and_are_gone_down(large, visit):
     assert "Step 9 of 9" in read(page, ".where")
     page.fill("input[type=search]", "(3, 3, 3, 3)")
     assert "(3, 3, 3, 3)" in page.inner_text("#found li >> nth=0")
+
+
+def test_a_belief_is_shown_as_bars(visit, folder):
+    result = vulcan.solve(vulcan.Problem(vulcan.BeliefModel(Tiger(4)), 0.1))
+    result.explore(what_if=None).save(folder / "tiger.html")
+    page = visit(folder / "tiger.html")
+    assert read(page, ".belief").split("\n")[:4] == ["left", "50 %", "right", "50 %"]
+    page.click(".row >> nth=1")
+    page.wait_for_selector(".belief b[style='width: 85%;']")
+    assert read(page, ".belief").split("\n")[:4] == ["left", "85 %", "right", "15 %"]
+    widths = [bar.bounding_box()["width"] for bar in page.query_selector_all(".belief b")]
+    assert widths[1] / widths[0] == pytest.approx(15 / 85, abs=0.01)

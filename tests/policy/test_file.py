@@ -92,7 +92,7 @@ def test_old_files_stay_readable_and_are_written_as_ever(tmp_path: Path) -> None
 
 def test_newer_format_is_refused(saved: Path) -> None:
     saved.write_bytes(seal(b"anything", SEAL.version + 1))
-    with pytest.raises(PolicyFileError, match="format 5; this Vulcan reads up to 4"):
+    with pytest.raises(PolicyFileError, match="format 6; this Vulcan reads up to 5"):
         Policy.load(saved)
 
 

@@ -41,6 +41,7 @@ from typing import Any, Final
 
 from vulcan.bounds.base import RiskBound
 from vulcan.bounds.forms import Constant
+from vulcan.certificate.hidden import unfold
 from vulcan.certificate.margin import find_margin
 from vulcan.certificate.sums import (
     Sum,
@@ -280,6 +281,12 @@ def certify(
         leave = None if claims is None else claims.enter
         chain, evaluations = follow_policy(policy, reader, watch, leave, problem.constraints)
     require_own_model(policy.about, reader)
+    if chain.sights is not None:
+        for member in policy.members:
+            alone = chain
+            if member is not policy:
+                alone, _ = follow_policy(member, reader, constraints=problem.constraints)
+            member.unfolded = unfold(member, alone)
     planned = chain  # what is charged beyond the frontier is not known
     if claims is not None:
         chain = claims.close(chain)

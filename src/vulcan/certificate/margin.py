@@ -35,8 +35,8 @@ operations are relative to their results, and counted as in `vulcan.certificate.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -47,16 +47,13 @@ from vulcan.errors import BoundError
 from vulcan.numerics import TOLERANCE, Number
 from vulcan.runtime.limits import TimeUp
 
-# Initial ends of intervals: dense where it matters, then ever wider apart.
-FACTORS: Final = (1.0001, 1.01, 1.2, 2.0, 5.0, 20.0, 100.0, 1e3, 1e4, 1e6, 1e9, 1e12)
-
 LARGEST: Final = 1e300  # the largest factor that is tried
 PRECISION: Final = 1e-7  # relative precision of the margin
-FEWEST_ROUNDS, MOST_ROUNDS = 12, 60  # rounds of tests: fewer for larger policies
-FEWEST_INTERVALS, MOST_INTERVALS = 4, 12  # intervals tested at once: fewer for larger policies
-NEAR: Final = 128  # intervals are divided at this part of their width from the estimated margin
+FEWEST_TESTS, MOST_TESTS = 8, 720  # of intervals: fewer for larger policies
+WORK: Final = 8_000_000  # limit of transitions times tests, above the fewest
+NEAR: Final = 64  # intervals end at this part of their width from the estimated margin
+GROWTH: Final = 8.0  # largest ratio of the widths of one interval and the one before
 ACCEPTED: Final = 0.999 * TOLERANCE  # largest negative slack that is accepted
-WORK: Final = 500_000  # limit of places times rounds, and of places times intervals
 
 
 def find_margin(
@@ -72,14 +69,12 @@ def find_margin(
         return math.inf if passes else 0.0
     if not passes and np.any((chain.risk > 0) & (_find_safe(chain) <= 0)):
         return 0.0
-    scaled = _Scaled(chain, np.array(start, float), bound, float(reward))
+    most, begin = 1 - PRECISION, 0.0
     if passes:
         # Beyond this every risky action fails surely, and nothing changes any more.
-        most = min(LARGEST, (1 + PRECISION) / smallest)
-        begin, ends = 1.0, [1.0, *(factor for factor in FACTORS if factor < most), most]
-    else:
-        begin, ends = 0.0, [0.0, 1 - PRECISION]
-    found = _prove(scaled, begin, ends)
+        most, begin = min(LARGEST, (1 + PRECISION) / smallest), 1.0
+    scaled = _Scaled(chain, np.array(start, float), bound, float(reward), begin)
+    found = _prove(scaled, begin, most)
     try:
         # Far from the rewards of policies, a function need not be concave and nondecreasing.
         bound.verify(scaled.used)
@@ -93,124 +88,126 @@ def _find_safe(chain: Chain) -> Floats:
     return chain.gather(chain.probability * ~chain.fails)
 
 
-def _prove(scaled: _Scaled, proved: float, ends: Sequence[float]) -> float:
-    """Prove one interval after the other, from a proved factor on; return the last proved factor.
+def _prove(scaled: _Scaled, proved: float, most: float) -> float:
+    """Prove one interval after the other, from a factor on; return the last proved factor.
 
-    An interval that can't be proved is divided: it may be too wide, or the bound breaks within.
+    An interval that can't be proved is too wide, or the bound breaks within. Slacks of factors that
+    are close to each other lie along a line, nearly: the next interval ends close to where that
+    line is 0, after a failure before it, otherwise beyond it.
     """
-    waiting, left = list(reversed(ends)), math.nan  # the slack of the last interval proved
-    for _ in range(scaled.rounds):
-        factors = waiting[: -scaled.intervals - 1 : -1]
-        try:
-            for slack in scaled.test([proved, *factors[:-1]], factors):
-                if not slack >= -ACCEPTED:
-                    break
-                proved, left = waiting.pop(), slack
+    try:
+        left, slack = scaled.test(proved, proved), scaled.test(proved, most)
+        if left < -ACCEPTED or slack >= -ACCEPTED:
+            return proved if left < -ACCEPTED else most
+        # To begin with, the risk is in proportion to the factor.
+        width, passed = left / scaled.risk if proved else left / (left - slack), False
+        for _ in range(scaled.tests):
+            width = max(width * (1 + 1 / NEAR if passed else 1 - 1 / NEAR), PRECISION * proved / 2)
+            factor = min(proved + width, most)
+            width = factor - proved
+            slack = scaled.test(proved, factor)
+            share = left / (left - slack) if slack < left else math.inf
+            if slack >= -ACCEPTED:
+                if factor == most:
+                    return most
+                proved, left, passed = factor, slack, True
+                width *= min(share - 1, GROWTH)
+            elif width <= PRECISION * factor:
+                break
             else:
-                if not waiting:
-                    break
-                continue
-        except TimeUp:  # keep what is proved so far
-            break
-        if waiting[-1] - proved <= PRECISION * waiting[-1]:
-            break
-        points = _divide(proved, waiting[-1], left / (left - slack), scaled.intervals)
-        waiting += sorted(points, reverse=True)
+                width *= max(min(share, 1.0 if passed else 0.5), 0.0)
+                passed = False
+    except TimeUp:  # keep what is proved so far
+        pass
     return proved
 
 
-def _divide(begin: float, end: float, share: float, intervals: int) -> set[float]:
-    """Return the ends of smaller intervals, two of them close to where the slack seems to be 0.
-
-    That is after a share of the interval, if the slack falls along a line; nan if that is unknown.
-    """
-    divide = np.geomspace if end > 4 * begin > 0 else np.linspace
-    points = divide(begin, end, intervals + 1 if math.isnan(share) else intervals - 1).tolist()
-    near = max((end - begin) / NEAR, PRECISION * end / 4)
-    middle = begin + share * (end - begin)
-    return {point for point in (*points, middle - near, middle + near) if begin < point < end}
-
-
 class _Scaled:
-    """A policy with every immediate risk times a factor."""
+    """A policy with every immediate risk times a factor, `begin` or larger."""
 
-    def __init__(self, chain: Chain, start: Floats, bound: RiskBound, reward: float) -> None:
-        self._chain, self._start, self._bound = chain, start, bound
+    def __init__(
+        self, chain: Chain, start: Floats, bound: RiskBound, reward: float, begin: float
+    ) -> None:
+        self._chain, self._start, self._bound, self._begin = chain, start, bound, begin
         self.used = reward, reward  # least and largest reward at which the bound was used
-        bearable = WORK // len(chain)
-        self.intervals = max(FEWEST_INTERVALS, min(MOST_INTERVALS, bearable))  # tested at once
-        self.rounds = max(FEWEST_ROUNDS, min(MOST_ROUNDS, bearable))
+        self.tests = max(FEWEST_TESTS, min(MOST_TESTS, WORK // len(chain.source)))
         outcomes, safe = chain.most_outcomes, _find_safe(chain)
-        risk = np.where(safe > 0, np.minimum(1.0, chain.risk), 1.0)
-        rest = 1 - risk
-        self._risk = risk[:, None]
-        self._likely = np.divide(
-            chain.probability,
-            rest[chain.source],
-            out=np.zeros(len(chain.source)),
-            where=rest[chain.source] > 0,
-        )
-        parts = chain.probability * chain.reward
-        self._pays = []
-        for part in (parts, np.abs(parts)):
-            for share, own in ((risk, chain.fails), (rest, ~chain.fails)):
-                total = chain.gather(part * own)
-                mean = np.divide(total, share, out=np.zeros(len(chain)), where=share > 0)
-                self._pays.append(mean[:, None])
+        self._risk = np.where(safe > 0, np.minimum(1.0, chain.risk), 1.0)
+        self._rest = 1 - self._risk
+        self._pays, failing = self._find_pays(), chain.reward[chain.fails]
+        # Whether more risk never means more reward: then single ends of intervals are enough.
+        self._falls = not failing.any() and bool(self._pays[1].min() >= 0)
         self._widened = 4 * (outcomes + 4) * UNIT
         # 1 - r has the absolute error of r, which is relatively larger the smaller 1 - r is.
-        doubt = np.divide(outcomes + 4, rest, out=np.zeros(len(chain)), where=rest > 0)
+        doubt = _divide(np.full(len(chain), outcomes + 4.0), self._rest)
         doubts = float(np.maximum.reduceat(doubt, chain.firsts[:-1]).sum())
         operations = count_operations(chain) + 4 * len(chain.sizes) + 3 * outcomes + 16 + 2 * doubts
         self._share = min(2 * find_share(operations), 1.0)  # with 1, nothing is proved
         lost = 4 * NEGLIGIBLE * (len(chain.source) + len(chain))
         largest = float(np.abs(chain.reward).max(initial=0.0))
         self._lost = lost, lost * (1 + 2 * len(chain.sizes) * largest)
+        self._reached = self._reach(np.minimum(1.0, self._risk * self._lower(begin)))
+        self.risk = max(UNIT, float(add_by_halves(self._reached * self._risk)))
 
-    def test(self, lows: Sequence[float], highs: Sequence[float]) -> Iterator[float]:
-        """Yield the least slack in each interval from `lows` to `highs`, or less."""
-        factors = np.append(
-            np.array(lows) * (1 - self._widened), np.array(highs) * (1 + self._widened)
-        )
+    def _find_pays(self) -> list[Floats]:
+        """Return the mean rewards of failing and of safe outcomes at each place, and of sizes."""
         chain = self._chain
-        reach = chain.spread(
-            np.repeat(self._start[:, None], len(factors), axis=1),
-            self._likely,
-            lambda span: 1 - np.minimum(1.0, self._risk[span] * factors),
+        if not chain.reward[chain.fails].any():
+            (earned, size), nothing = chain.earned, np.zeros(len(chain))
+            safe = _divide(earned, self._rest)
+            return [nothing, safe, nothing, safe if size is earned else _divide(size, self._rest)]
+        parts, pays = chain.probability * chain.reward, []
+        for part in (parts, np.abs(parts)):
+            pays.append(_divide(chain.gather(part * chain.fails), self._risk))
+            pays.append(_divide(chain.gather(part * ~chain.fails), self._rest))
+        return pays
+
+    def _lower(self, factor: float) -> float:
+        return factor * (1 - self._widened)
+
+    def _reach(self, fails: Floats) -> Floats:
+        """Return the probability of being in each place, for immediate risks."""
+        survive = _divide(1 - fails, self._rest)
+        return self._chain.spread(self._start, self._chain.probability, survive)
+
+    def test(self, low: float, high: float) -> float:
+        """Return the least slack in the interval of two factors, or less."""
+        end = np.minimum(1.0, self._risk * (high * (1 + self._widened)))
+        unlikely, likely = self._reach(end), self._reached
+        risk = float(add_by_halves(unlikely * end))
+        failing_pay, safe_pay, failing_size, safe_size = self._pays
+        if self._falls:
+            least = (1 - end) * safe_pay
+            most, size = safe_pay, safe_pay
+        else:
+            begin = np.minimum(1.0, self._risk * self._lower(low))
+            if low != self._begin:
+                likely = self._reach(begin)
+            ends = [fails * failing_pay + (1 - fails) * safe_pay for fails in (begin, end)]
+            least, most = np.minimum(*ends), np.maximum(*ends)
+            size = end * failing_size + (1 - begin) * safe_size
+        weights = self._chain.weights
+        lower, upper, total = (
+            float(add_by_halves(weights * terms))
+            for terms in (
+                np.where(least >= 0, unlikely, likely) * least,
+                np.where(most >= 0, likely, unlikely) * most,
+                likely * size,
+            )
         )
-        firsts = chain.firsts.tolist()
-        spans = [slice(firsts[begin], firsts[end]) for begin, end in chain.blocks]
-        parts = np.array([self._add_up(span, reach[span], factors) for span in spans])
-        risk, size, low, high = add_by_halves(parts)
-        off = self._share * size + self._lost[1]
-        for k in range(len(highs)):
-            risked = float(risk[k]) * (1 + self._share) + self._lost[0]
-            yield self._find_slack(risked, float(low[k] - off[k]), float(high[k] + off[k]))
-
-    def _add_up(self, span: slice, reach: Floats, factors: Floats) -> list[Any]:
-        """Return the contributions of some places.
-
-        These are risk, absolute reward, and least and largest reward in the interval. The first
-        half of the columns belongs to the begins of intervals, the second half to their ends.
-        """
-        count = len(factors) // 2
-        failing_pay, safe_pay, failing_size, safe_size = (pay[span] for pay in self._pays)
-        fails = np.minimum(1.0, self._risk[span] * factors)
-        survives = 1 - fails
-        risk = reach[:, count:] * fails[:, count:]
-        weighted = reach * self._chain.weights[span, None]
-        likely, unlikely = weighted[:, :count], weighted[:, count:]
-        size = likely * (fails[:, count:] * failing_size + survives[:, :count] * safe_size)
-        earned = fails * failing_pay + survives * safe_pay
-        at_begin, at_end = earned[:, :count], earned[:, count:]
-        least, most = np.minimum(at_begin, at_end), np.maximum(at_begin, at_end)
-        low = np.where(least >= 0, unlikely, likely) * least
-        high = np.where(most >= 0, likely, unlikely) * most
-        return [add_by_halves(terms) for terms in (risk, size, low, high)]
+        off = self._share * total + self._lost[1]
+        risked = risk * (1 + self._share) + self._lost[0]
+        return self._find_slack(risked, lower - off, upper + off)
 
     def _find_slack(self, risk: float, low: float, high: float) -> float:
         """Return what is left of the allowed risk, for all rewards between two."""
         slack = float(self._bound.enclose(low, low)[0]) - risk
+        slack = min(max(slack, -LARGEST), LARGEST)
         if slack >= -ACCEPTED:
             self.used = min(low, self.used[0]), max(high, self.used[1])
         return slack
+
+
+def _divide(one: Floats, other: Floats) -> Floats:
+    """Return quotients, 0 where the divisor is 0."""
+    return np.divide(one, other, out=np.zeros(len(one)), where=other > 0)

@@ -37,6 +37,23 @@ are followed no further: each of them ends at its first event. The risk ahead of
 
 is computed backwards, and the largest is taken over the places that are reached. The products are
 those of the risk, so that they have the same relative error; no probability is dropped.
+
+**With hidden states** a history h of observations may be in several places of one sight. With w(k)
+proportional to the probability of h and place k,
+
+    ahead(h) = Σ w ahead / Σ w.
+
+Histories that lead to the same sight have almost the same w, if a search has merged their beliefs.
+So each place gets an interval l <= c w <= u that holds for all of them, c being a factor of the
+history. Sums of products lead from the intervals of a level to those of the next; for each
+observation they are scaled to Σ u = 1, and where histories meet the least l and the largest u
+remain. Then, for every history,
+
+    Σ l ahead / (Σ l ahead + Σ u (1 - ahead))  <=  ahead(h)
+        <=  Σ u ahead / (Σ u ahead + Σ l (1 - ahead)),
+
+with equality for a single history. The certificate states the largest upper end, and as its error
+the distance to the largest lower end.
 """
 
 from __future__ import annotations
@@ -45,6 +62,7 @@ import math
 import sys
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -93,8 +111,7 @@ def add_up(chain: Chain, start: Sequence[Number]) -> Sums:
     if not len(chain):
         return Sum(0.0, 0.0), Sum(0.0, 0.0), Sum(0.0, 0.0)
     reach = chain.spread(np.array(start, float), chain.probability)
-    parts = chain.probability * chain.reward
-    earned, size = chain.gather(parts), chain.gather(np.abs(parts))
+    earned, size = chain.earned
     weighted = chain.weights * reach
     share = Fraction(find_share(count_operations(chain)))
     lost, unpaid = _count_lost(chain, reach)
@@ -114,7 +131,7 @@ def add_up(chain: Chain, start: Sequence[Number]) -> Sums:
 def count_operations(chain: Chain) -> int:
     """Return N, an upper bound on the number of roundings that affect one product."""
     levels = len(chain.sizes)
-    onward = 2 * levels + int(chain.entries.sum())
+    onward = 2 * levels + chain.entries
     powers = 0 if all(discount == 1 for discount in chain.discounts) else 2 * levels
     return onward + powers + chain.most_outcomes + 2 * len(chain).bit_length() + 8
 
@@ -173,11 +190,71 @@ def find_risk_ahead(chain: Chain, exact: bool) -> Sum:
         after = np.where(target >= 0, ahead[np.maximum(target, 0)], zero)
         after[target == FAILED] = 1
         np.add.at(ahead, chain.source[rows], likely[rows] * after)
-    worst = max(ahead.tolist(), default=zero)
+    operations = count_operations(chain)
+    if chain.sights is None:
+        least = worst = max(ahead.tolist(), default=zero)
+    else:
+        least, worst = find_mean_ahead(chain, likely, ahead)
+        operations = 4 * (operations + 2 * len(chain.sizes))
     if exact:
-        return Sum(worst, Fraction(0))
-    share = find_share(count_operations(chain))
-    return Sum(worst, round_up(Fraction(share) * Fraction(worst) + len(ahead) * NEGLIGIBLE))
+        return Sum(worst, worst - least)
+    off = Fraction(find_share(operations)) * Fraction(worst) + len(ahead) * NEGLIGIBLE
+    return Sum(worst, round_up(Fraction(worst) - Fraction(least) + off))
+
+
+def find_mean_ahead(chain: Chain, likely: Any, ahead: Any) -> tuple[Any, Any]:
+    """Return an interval of the risk ahead of the worst history of observations.
+
+    `ahead` has the risk ahead of each place, and `likely` the probability of each transition.
+    """
+    assert chain.sights is not None
+    low, high = _enclose_weights(chain, likely)
+    ends = []
+    for one, other in ((low, high), (high, low)):
+        fails, survives = (np.zeros(len(chain), ahead.dtype) for _ in range(2))
+        np.add.at(fails, chain.sights.place, one * ahead)
+        np.add.at(survives, chain.sights.place, other * (1 - ahead))
+        total = fails + survives
+        ends.append(max((fails[total > 0] / total[total > 0]).tolist(), default=0))
+    return ends[0], ends[1]
+
+
+def _enclose_weights(chain: Chain, likely: Any) -> tuple[Any, Any]:
+    """Return the interval of each place: its share of all histories of its sight."""
+    assert chain.sights is not None
+    assert chain.starts is not None
+    sight, seen = chain.sights.place, chain.sights.seen
+    exact = likely.dtype == object
+    low, high = (np.zeros(len(chain), likely.dtype) for _ in range(2))
+    for k, (_, share) in enumerate(chain.starts):
+        low[k] = high[k] = to_fraction(share) if exact else float(share)
+    ends = np.searchsorted(chain.source, chain.firsts)
+    for begin, end in pairwise(ends[:-1].tolist()):
+        check_time()
+        rows = np.arange(begin, end)[chain.target[begin:end] >= 0]
+        source, target = chain.source[rows], chain.target[rows]
+        # An *arrival* is an observation after a sight; it has a share for each place that follows.
+        width, size = int(seen.max()) + 1, len(chain)
+        _, arrival = np.unique(sight[source] * width + seen[rows], return_inverse=True)
+        keys, pair = np.unique(arrival * size + target, return_inverse=True)
+        came, place = np.divmod(keys, size)
+        shares = np.zeros((2, len(came)), likely.dtype)
+        np.add.at(shares[0], pair, low[source] * likely[rows])
+        np.add.at(shares[1], pair, high[source] * likely[rows])
+        if not exact:
+            np.maximum(shares[1], NEGLIGIBLE, out=shares[1])
+        total = np.zeros(int(came.max(initial=-1)) + 1, likely.dtype)
+        np.add.at(total, came, shares[1])
+        shares = shares / total[came]
+        np.maximum.at(high, place, shares[1])
+        low[place] = 2
+        np.minimum.at(low, place, shares[0])
+        # A history that does not come to a place has no share there.
+        met = sight[place[np.unique(came, return_index=True)[1]]]
+        arrivals = np.bincount(met, minlength=size)
+        missed = np.bincount(place, minlength=size)[place] < arrivals[sight[place]]
+        low[place[missed]] = 0
+    return low, high
 
 
 def add_up_charge_exactly(
@@ -207,18 +284,31 @@ def add_up_charge_exactly(
 
 
 def _count_lost(chain: Chain, reach: Floats) -> tuple[Fraction, Fraction]:
-    """Return the losses from negligible products: of reach, and of rewards."""
+    """Return bounds on the losses from negligible products: of reach, and of rewards."""
 
     def count(one: Floats, other: Floats) -> int:
+        if _find_least(one) * _find_least(other) >= NEGLIGIBLE:
+            return 0
         small = np.abs(one * other) < NEGLIGIBLE
-        return int(np.count_nonzero(small & (one != 0) & (other != 0))) if small.any() else 0
+        return int(np.count_nonzero(small & (one != 0) & (other != 0)))
 
-    weights, parts = chain.weights, chain.probability * chain.reward
+    weights, size = chain.weights, chain.earned[1]
     powers = 0 if 0 in chain.discounts else int(np.count_nonzero(weights < NEGLIGIBLE))
     rewards = count(chain.probability, chain.reward) + count(weights, reach)
-    terms = count(weights * reach, chain.gather(np.abs(parts)))
-    lost = count(reach[chain.source], chain.probability)
+    terms = count(weights * reach, size)
+    lost = 0
+    if (likely := _find_least(chain.probability)) * _find_least(reach) < NEGLIGIBLE:
+        small = (reach > 0) & (reach * likely < NEGLIGIBLE)
+        lost = int(np.count_nonzero(small[chain.source]))
     return lost * Fraction(NEGLIGIBLE), (powers + rewards + terms) * Fraction(NEGLIGIBLE)
+
+
+def _find_least(numbers: Floats) -> float:
+    """Return the smallest size of a number that is not 0."""
+    if (least := float(numbers.min(initial=math.inf))) > 0:
+        return least
+    sizes = np.abs(numbers)
+    return float(sizes.min(initial=math.inf, where=sizes > 0))
 
 
 def add_up_exactly(chain: Chain, start: Sequence[Number], places: int | None = None) -> Sums:

@@ -29,6 +29,7 @@ from typing import Any, Final
 import numpy as np
 
 from vulcan.certificate.certify import Certificate, certify
+from vulcan.certificate.sums import find_mean_ahead
 from vulcan.certificate.walk import Chain, follow_policy
 from vulcan.constraints import Cost, RiskAhead
 from vulcan.errors import OptionError
@@ -159,7 +160,10 @@ def verify(problem: Problem, policy: AnyPolicy) -> Verification:
         limited = []
         for constraint, charges in zip(problem.constraints, places.charges, strict=True):
             if isinstance(constraint, RiskAhead):
-                limited.append(max(check(chain, fails)[1:], default=0.0))
+                ahead = check(chain, fails)[1:]
+                if places.sights is not None and ahead:
+                    ahead = [find_mean_ahead(places, places.probability, np.array(ahead))[1]]
+                limited.append(max(ahead, default=0.0))
                 continue
             is_cost, target = isinstance(constraint, Cost), places.target
             if not is_cost:

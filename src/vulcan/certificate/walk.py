@@ -23,13 +23,15 @@ multiplied by the same factor as every immediate risk, with l unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vulcan.certificate.hidden import HiddenEvaluations, Sights
 from vulcan.constraints import Constraint
 from vulcan.model.belief import BeliefModel
 from vulcan.model.reader import ModelReader
@@ -41,7 +43,6 @@ from vulcan.runtime.arrays import starts
 from vulcan.runtime.limits import check_time
 
 NEGLIGIBLE: Final = 1e-200  # smaller probabilities count as 0
-BLOCK: Final = 4_096  # number of places computed at once, where levels are small
 
 Floats = NDArray[np.float64]
 
@@ -66,6 +67,8 @@ class Chain:
     quantities: Collection[str] = ()
     starts: Sequence[tuple[int, Number]] | None = None
     """The member of each first place and its share of the member's weight, if it has several."""
+    sights: Sights | None = None
+    """With hidden states: what the agent can tell apart."""
 
     def __init__(
         self,
@@ -117,13 +120,13 @@ class Chain:
     @cached_property
     def most_outcomes(self) -> int:
         """The largest number of transitions from one place."""
-        return int(np.bincount(self.source).max(initial=0))
+        return int(self._rows[0].max(initial=0))
 
     @cached_property
-    def entries(self) -> NDArray[np.intp]:
-        """For each level, the largest number of transitions to one of its places."""
-        counts = np.bincount(self.target[self.target >= 0], minlength=len(self))
-        return np.maximum.reduceat(counts, self.firsts[:-1]) if len(self) else counts
+    def entries(self) -> int:
+        """The sum over levels of the largest number of transitions to one of their places."""
+        counts = (np.bincount(step.indices, minlength=step.shape[0]) for step in self._steps)
+        return sum(int(count[:-1].max()) for count in counts)
 
     @cached_property
     def fails(self) -> NDArray[np.bool_]:
@@ -138,67 +141,70 @@ class Chain:
     @cached_property
     def unplanned(self) -> Floats:
         """The probability of leaving the plan at each place."""
+        if not self.leaves.any():
+            return np.zeros(len(self))
         return self.gather(self.probability * self.leaves)
+
+    @cached_property
+    def earned(self) -> tuple[Floats, Floats]:
+        """The mean reward at each place, and the mean of the absolute rewards."""
+        parts = self.probability * self.reward
+        earned = self.gather(parts)
+        return earned, earned if parts.min(initial=0.0) >= 0 else self.gather(np.abs(parts))
 
     def gather(self, parts: Floats) -> Floats:
         """Return the sum over the transitions from each place."""
-        return np.bincount(self.source, parts, len(self)).astype(float, copy=False)
+        total, (counts, first, _) = np.zeros(len(self)), self._rows
+        if len(parts):
+            total[counts > 0] = np.add.reduceat(parts, first[:-1][counts > 0])
+        return total
 
     @cached_property
-    def _onward(self) -> tuple[NDArray[np.intp], NDArray[np.int32], NDArray[np.intp]]:
-        """The transitions to places, sorted by target; their sources; the first of each target.
+    def _rows(self) -> tuple[NDArray[np.intp], NDArray[np.int32], list[int]]:
+        """The number of transitions from each place, the first of each, and that of each level."""
+        counts = np.bincount(self.source, minlength=len(self))
+        first = np.append(starts(counts), len(self.source))
+        return counts, first.astype(np.int32), first[self.firsts].tolist()
 
-        Sources are counted from the first place of their level.
+    def _step(self, probability: Floats) -> Iterator[Any]:
+        """Yield the matrix of the transitions from each level to the places of the next.
+
+        Its last row is for the transitions that lead to no place.
         """
-        onward = np.flatnonzero(self.target >= 0)
-        order = onward[np.argsort(self.target[onward], kind="stable")]
-        before = np.repeat(self.firsts[:-1].astype(np.int32), self.sizes)
-        source = self.source[order]
-        counts = np.bincount(self.target[order], minlength=len(self))
-        return order, source - before[source], np.append(starts(counts), len(order))
+        from scipy.sparse import csc_array
+
+        _, first, begins = self._rows
+        firsts = self.firsts.tolist()
+        for level, (begin, end) in enumerate(pairwise(begins[:-1])):
+            before, here, after = firsts[level : level + 3]
+            own = self.target[begin:end]
+            target = np.where(own >= 0, own - here, after - here).astype(np.int32)
+            parts = probability[begin:end], target, first[before : here + 1] - begin
+            yield csc_array(parts, shape=(after - here + 1, here - before))
 
     @cached_property
-    def blocks(self) -> list[tuple[int, int]]:
-        """Ranges of levels that are computed at once."""
-        blocks, begin = [], 0
-        for level in range(1, len(self.sizes) + 1):
-            after = self.firsts[min(level + 1, len(self.sizes))]
-            if level == len(self.sizes) or after - self.firsts[begin] > BLOCK:
-                blocks.append((begin, level))
-                begin = level
-        return blocks
+    def _steps(self) -> list[Any]:
+        return list(self._step(self.probability))
 
-    def spread(
-        self, start: Floats, probability: Floats, survive: Callable[[slice], Floats] | None = None
-    ) -> Floats:
+    def spread(self, start: Floats, probability: Floats, survive: Floats | None = None) -> Floats:
         """Return the probability of being in each place.
 
-        `start` has that of each place of the first level, in any number of columns, and
-        `probability` that of each transition. `survive` returns factors for a range of places, in
-        as many columns: the transitions from a place are multiplied by its factor.
+        `start` has that of each place of the first level, and `probability` that of each
+        transition. `survive` has a factor for each place, by which the transitions from it are
+        multiplied.
         """
-        order, source, first = self._onward
-        likely = probability[order].reshape(-1, *(1,) * (start.ndim - 1))
-        reach = np.zeros((len(self), *start.shape[1:]))
+        own = probability is self.probability
+        reach = np.zeros(len(self))
         reach[: len(start)] = start
-        firsts = self.firsts.tolist()
-        for begin, end in self.blocks:
+        here, steps = slice(0, int(self.sizes[0])), self._steps if own else self._step(probability)
+        for step, size in zip(steps, self.sizes[1:].tolist(), strict=True):
             check_time()
-            offset = firsts[begin]
-            survival = None if survive is None else survive(slice(offset, firsts[end]))
-            for level in range(begin, min(end, len(firsts) - 2)):
-                before, here, after = firsts[level : level + 3]
-                leaving = reach[before:here]
-                if survival is not None:
-                    leaving = leaving * survival[before - offset : here - offset]
-                arriving = slice(first[here], first[after])
-                flow = leaving.take(source[arriving], axis=0)
-                flow *= likely[arriving]
-                # Arithmetic with subnormal numbers takes a hundred times as long.
-                flow[flow < NEGLIGIBLE] = 0.0
-                np.add.reduceat(
-                    flow, first[here:after] - first[here], axis=0, out=reach[here:after]
-                )
+            leaving = reach[here] if survive is None else reach[here] * survive[here]
+            arriving = (step @ leaving)[:-1]
+            # Arithmetic with subnormal numbers takes a hundred times as long.
+            arriving[arriving < NEGLIGIBLE] = 0.0
+            here = slice(here.stop, here.stop + size)
+            reach[here] = arriving
         return reach
 
 
@@ -213,15 +219,19 @@ def follow_policy(
 
     The first level has one place for each member; with hidden states, one for each of these.
     """
-    if isinstance(reader.model, BeliefModel):
-        from vulcan.certificate.hidden import follow_hidden
+    if leave is None and not constraints and not policy.members[0].charges:
+        from vulcan.certificate.arrays import follow_arrays
 
-        return follow_hidden(policy, reader, watch, leave, constraints)
-    evaluated = Evaluations(policy, reader, constraints)
+        found = follow_arrays(policy, reader, watch)
+        if found is not None:
+            return found
+    hidden = isinstance(reader.model, BeliefModel)
+    evaluated = (HiddenEvaluations if hidden else Evaluations)(policy, reader, constraints)
+    first = np.array(evaluated.start(), np.int64)
     rows, targets, sizes = [NO_NUMBERS], [NO_NUMBERS], list[int]()
     # The places of a level: for each member its nodes, and the numbers of their states.
     places: dict[int, tuple[NDArray[Any], NDArray[Any]]] = {
-        number: (np.zeros(1, np.intp), np.zeros(1, np.int64))
+        number: (np.zeros(len(first), np.intp), first)
         for number, member in enumerate(policy.members)
         if len(member)
     }
@@ -254,9 +264,9 @@ def follow_policy(
     discounts = map(reader.discount_after, range(len(sizes)))
     flat = np.concatenate(rows)
     transitions = evaluated.list_transitions(flat, np.concatenate(targets))
-    charges = evaluated.list_charges(flat)
+    charges = evaluated.list_charges()
     chain = Chain(sizes, transitions, discounts, charges=charges)
-    chain.quantities = evaluated.quantities
+    evaluated.close(chain)
     return chain, evaluated.count
 
 

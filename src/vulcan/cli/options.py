@@ -188,6 +188,11 @@ OPTIONS: Final[dict[str, Any]] = {
         "on this machine, or works on one: 4, processes:4, ray:8, ray@auto, ray:8@10.0.0.1:6379.",
         show_default="1",
     ),
+    "device": option(
+        WORK,
+        "--device cpu|cuda",
+        "Where large dynamic programs are computed: cuda is a GPU of NVIDIA.",
+    ),
     "solve.file": option(
         FILES,
         "--output -o FILE",

@@ -34,6 +34,7 @@ def solve(
     simulate: bool = False,
     episodes: int | None = None,
     confidence: float = 0.95,
+    device: str = "cpu",
     *,
     search: Mapping[str, Any],
 ) -> None:
@@ -59,8 +60,9 @@ def solve(
     import vulcan
 
     if simulate:
-        if bound is None or constraints:
-            raise OptionError("--simulate needs one --bound, and no --constraint")
+        if bound is None or constraints or device != "cpu":
+            wrong = "no --constraint, and no --device"
+            raise OptionError(f"--simulate needs one --bound, {wrong}")
         kept = None if checkpoint is None else vulcan.Checkpoint(checkpoint, 60, resume, overwrite)
         given = {"episodes": episodes, "confidence": confidence, "checkpoint": kept}
         _learn(model, bound, settings, solver, file, as_json, given, search)
@@ -74,7 +76,8 @@ def solve(
         problem = options.find_problem(model, settings, bound, constraints)
         output.check_output(file)
         kept = None if checkpoint is None else vulcan.Checkpoint(checkpoint, 60, resume, overwrite)
-        result = vulcan.solve(problem, chosen, checkpoint=kept, **read_keywords(search))
+        keywords = read_keywords(search)
+        result = vulcan.solve(problem, chosen, checkpoint=kept, device=device, **keywords)
     obstacle = "there is no policy" if result.policy is None else "the policy is not safe"
     if result.certificate is None and result.planned is not None:
         obstacle = "the policy is not certified"

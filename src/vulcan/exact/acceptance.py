@@ -34,7 +34,8 @@ from numpy.typing import NDArray
 
 from vulcan.bounds.base import RiskBound, Weights
 from vulcan.errors import BoundError
-from vulcan.exact.sweeps import PolicyPoint, Sweeps
+from vulcan.exact.device import open_sweeps
+from vulcan.exact.sweeps import PolicyPoint
 from vulcan.graph.levels import Levels
 from vulcan.graph.states import Graph
 from vulcan.numerics import EXACT_GAP, LARGEST_REWARD, SUM_TOLERANCE, TOLERANCE
@@ -105,8 +106,9 @@ class BoundTest:
         levels: Levels,
         tips: NDArray[np.void] | None = None,
         threads: int = 1,
+        device: str = "cpu",
     ) -> BoundTest:
-        """Return the test of policies over some levels; for other arguments see `Sweeps`."""
+        """Return the test of policies over some levels; for other arguments see `open_sweeps`."""
         each = _find_gains(levels.graph)
         gains = levels.arrays._replace(expected_reward=each)
         if tips is not None:
@@ -114,7 +116,8 @@ class BoundTest:
             # An unknown value counts as larger than anything, however it is rounded.
             known = np.abs(tips["reward"]) <= LARGEST_REWARD
             tips["reward"] = np.where(known, np.maximum(tips["reward"], 0.0), 0.0)
-        most = Sweeps(Levels(levels.graph, gains), tips, threads).find_best(1.0, 0.0).reward
+        sweeps = open_sweeps(Levels(levels.graph, gains), tips, threads, device)
+        most = sweeps.find_best(1.0, 0.0).reward
         extremes = find_extremes(levels.graph, each)
         return cls._make(bound, extremes, len(levels.arrays.first) - 1, most)
 

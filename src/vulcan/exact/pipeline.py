@@ -113,13 +113,15 @@ class Pareto(Solver):
     finds: ClassVar[str] = "the best deterministic policy, history-dependent, proved"
     method: ClassVar[str] = "fronts of risk and reward over state–step pairs"
     limits: ClassVar[Sequence[str]] = (*EXACT, "gap")
+    devices: ClassVar[bool] = True
     covers: ClassVar[Coverage] = Coverage.DETERMINISTIC
     several: ClassVar[bool] = True
 
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
     ) -> Finding:
-        search = ExactSearch(problem, reader, monitor, self, options.graph, options.threads)
+        where = options.threads, options.device
+        search = ExactSearch(problem, reader, monitor, self, options.graph, *where)
         monitor.start_clock()
         if search.unroll():
             narrow(search, PARETO)
@@ -142,6 +144,7 @@ class Lagrangian(Solver):
     finds: ClassVar[str] = "an upper bound on all policies, and a deterministic policy close to it"
     method: ClassVar[str] = "dynamic programs for a price of failure, and fronts of a few points"
     limits: ClassVar[Sequence[str]] = EXACT
+    devices: ClassVar[bool] = True
     covers: ClassVar[Coverage] = Coverage.EVERY
     options: ClassVar[Sequence[Option]] = (RANDOMISED_OPTION,)
     several: ClassVar[bool] = True
@@ -151,7 +154,8 @@ class Lagrangian(Solver):
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
     ) -> Finding:
-        search = ExactSearch(problem, reader, monitor, self, options.graph, options.threads)
+        where = options.threads, options.device
+        search = ExactSearch(problem, reader, monitor, self, options.graph, *where)
         monitor.start_clock()
         if search.unroll():
             narrow(search, RANDOMISED if self.randomised else LAGRANGIAN)

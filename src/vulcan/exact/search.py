@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 from vulcan.bounds.base import RewardLine, RiskBound
 from vulcan.certificate.certify import Certificate, certify
 from vulcan.exact.acceptance import BoundTest
+from vulcan.exact.device import open_sweeps
 from vulcan.exact.dual import Dual, find_multiple
 from vulcan.exact.several import Several
-from vulcan.exact.sweeps import PolicyPoint, Sweeps, load_kernels
+from vulcan.exact.sweeps import PolicyPoint, load_kernels
 from vulcan.exact.thin_fronts import MANY_PAIRS
 from vulcan.graph.levels import Layers, Levels, build_levels, write_layers
 from vulcan.graph.states import StateGraph, open_graph
@@ -68,7 +69,7 @@ class ExactSearch:
     """One search over state–step pairs, and its enclosure of the optimum.
 
     Policies name `solver` as their origin. `graph` is the part of the model that was evaluated
-    before, and `threads` share the pairs of large levels.
+    before. `threads` share the pairs of large levels, or the GPU of a `device` computes them.
     """
 
     levels: Levels
@@ -83,6 +84,7 @@ class ExactSearch:
         solver: object,
         graph: StateGraph | None = None,
         threads: int = 1,
+        device: str = "cpu",
     ) -> None:
         load_kernels()
         self.problem, self.reader, self.monitor = problem, reader, monitor
@@ -90,7 +92,7 @@ class ExactSearch:
         self.bound_test = BoundTest(self.bound)
         constraints = problem.constraints
         self.graph = open_graph(reader, constraints=constraints) if graph is None else graph
-        self._solver, self._threads = solver, threads
+        self._solver, self._where = solver, (threads, device)
         self.best: PolicyPoint | None = None  # the best acceptable deterministic policy
         self.mix: PolicyPoint | None = None  # the answer, if a randomised policy is requested
         self.upper = math.inf  # no policy within the risk bound earns more
@@ -197,13 +199,14 @@ class ExactSearch:
             numbers = (actions["number"], actions["safe_count"], outcomes["probability"])
             parts = [np.ascontiguousarray(x).tobytes() for x in (*numbers, outcomes["reward"])]
             answers.add(b"".join(parts))
-        counts = graph.outcomes.count, graph.states.count
+        safe = graph.actions.array["safe_count"][: graph.actions.count]
+        counts = int(safe.sum()), graph.states.count
         return advise_to_merge(len(some), len(answers), *counts)
 
     def use(self, levels: Levels, tips: NDArray[np.void] | None = None) -> None:
         """Work on some levels, with the values of their tips."""
-        self.levels, self.sweeps = levels, Sweeps(levels, tips, self._threads)
-        self.bound_test = BoundTest.of_levels(self.bound, levels, tips, self._threads)
+        self.levels, self.sweeps = levels, open_sweeps(levels, tips, *self._where)
+        self.bound_test = BoundTest.of_levels(self.bound, levels, tips, *self._where)
         self.__dict__.pop("layers", None)
         if self.problem.constraints:
             self.several = Several(self)

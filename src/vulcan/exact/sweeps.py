@@ -15,7 +15,7 @@ one thread: results are the same, bit for bit. Handing out blocks and waiting fo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
@@ -25,6 +25,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from vulcan.bounds.base import Weights
 from vulcan.graph.levels import Choice, Decisions, Levels, build_levels, join_levels
 from vulcan.graph.states import StateGraph, open_graph
 from vulcan.model.arrays import ArrayModel
@@ -109,6 +110,12 @@ class Sweeps:
         values = make_values(len(self.levels))
         self._sweep(reward_weight, risk_weight, values, np.zeros(0, np.int32))
         return np.ascontiguousarray(values["reward"]), np.ascontiguousarray(values["risk"])
+
+    def follow_many(
+        self, weights: Sequence[Weights]
+    ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """Yield the results of `follow` for several weights."""
+        yield from (self.follow(*pair) for pair in weights)
 
     def _sweep(
         self, reward_weight: float, risk_weight: float, values: NDArray[np.void], choice: Choice

@@ -59,9 +59,10 @@ from vulcan.certificate.certify import certify
 from vulcan.certificate.walk import Chain, follow_policy
 from vulcan.constraints import Constraint, Cost, Risk, charge, read_constraints
 from vulcan.errors import MismatchError, OptionError, PolicyError, SimulationWarning
+from vulcan.model.answers import label_outcomes
 from vulcan.model.belief import BeliefModel
 from vulcan.model.interface import Outcome, Start, describe_model, stable_text
-from vulcan.model.reader import ModelReader, label_outcomes
+from vulcan.model.reader import ModelReader
 from vulcan.numerics import AGREEMENT, END, FAILED, UNPLANNED
 from vulcan.parameters import knows_parameters, require_number, require_whole, shorten
 from vulcan.policy.policy import AnyPolicy, build_plan
@@ -578,7 +579,7 @@ def play(
     once = np.array([not isinstance(constraint, Cost) for constraint in constraints], np.bool_)
 
     def play_chunk(size: int, begin: int, draw: int) -> NDArray[Any]:
-        stream = np.array([(begin,)], STREAM)
+        stream = np.array([(begin, begin)], STREAM)
         totals = np.zeros((size, len(constraints)))
         columns = np.zeros(size), np.zeros(size, np.int8), np.zeros(size, np.int32), totals
         counts = np.random.default_rng(int(draw)).multinomial(size, shares)

@@ -47,8 +47,9 @@ from vulcan.execution.simulation import (
     is_environment,
     normalise,
 )
+from vulcan.model.answers import label_outcomes
 from vulcan.model.interface import FAILURE, Start, describe_model
-from vulcan.model.reader import ModelReader, label_outcomes
+from vulcan.model.reader import ModelReader
 from vulcan.numerics import FAILED, UNPLANNED
 from vulcan.parallel.executors import Channel, Executor
 from vulcan.parallel.pool import WorkerPool, choose_executor

@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 from vulcan.errors import OptionError, PolicyError
 from vulcan.formats.arrays import read_start
 from vulcan.formats.registry import Maker
+from vulcan.model.answers import label_outcomes
 from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
 from vulcan.model.interface import FAILURE, Start
-from vulcan.model.reader import label_outcomes
 from vulcan.parameters import shorten
 
 PREFIX: Final = "gymnasium:"

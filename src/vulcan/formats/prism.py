@@ -20,14 +20,18 @@ line if Storm names one.
 
 from __future__ import annotations
 
+import ctypes
+import json
 import os
 import re
-from collections import Counter
+import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from tempfile import TemporaryDirectory
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +40,7 @@ from vulcan.certificate.verify import quiet_storm
 from vulcan.errors import OptionError, VulcanError
 from vulcan.formats.pomdp import END, HiddenTable
 from vulcan.formats.registry import Maker
-from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
+from vulcan.model.arrays import FAILURE_TARGET, ArrayModel, Names
 from vulcan.model.belief import BeliefModel, Transition
 from vulcan.parameters import suggest
 
@@ -137,9 +141,22 @@ def from_prism(
                 pair = f"{entered[both[0]]!r} and {name!r}"
                 raise OptionError(f"an outcome has one event; {pair} are labels of one state")
             entered[found[f"event {name}"]] = name
-        model = _make(program, built, fails, ends, step, bonus, horizon, discount, spent, entered)
+        rows = [_read_rows(stormpy, program, built)]
+        start, hidden = int(built.initial_states[0]), kind == "POMDP"
+        if not hidden:
+            del built, answer
+            _return_memory()
+        kinds = fails, ends, entered
+        model = _make(rows.pop(), kinds, step, bonus, spent, hidden, start, horizon, discount)
         model.source = Path(path).name
-        return model if kind != "POMDP" else BeliefModel(_hide(model, built, program))
+        _return_memory()
+        return model if not hidden else BeliefModel(_hide(model, built, program))
+
+
+def _return_memory() -> None:
+    """Give memory that was freed back to the system, where the C library can."""
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def find_maker(text: str) -> Maker:
@@ -282,94 +299,167 @@ def _choose_rewards(
 
 
 def _make(
-    program: Any,
-    built: Any,
-    fails: NDArray[np.bool_],
-    ends: NDArray[np.bool_],
+    rows: _Rows,
+    places: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
     weights: Mapping[str, float],
     bonus: float,
+    costs: Sequence[str],
+    hidden: bool,
+    start: int,
     horizon: int,
     discount: float,
-    costs: Sequence[str],
-    entered: NDArray[Any],
 ) -> ArrayModel:
-    """Return the model; failures, goals and idle absorbing states have no actions."""
-    matrix = built.transition_matrix
-    begins = [matrix.get_row_group_start(state) for state in range(built.nr_states)]
-    choice_state = np.repeat(np.arange(built.nr_states), np.diff([*begins, matrix.nr_rows]))
-    action, labels = _number_actions(
-        choice_state.tolist(), _name_choices(program, built), hasattr(program, "modules")
-    )
+    """Return the model; failures, goals and idle absorbing states have no actions.
+
+    `places` says which states fail and which end the mission, and the event of each.
+    """
+    fails, ends, entered = places
+    choice_state = np.repeat(np.arange(len(fails), dtype=np.int32), np.diff(rows.first_choice))
+    action, labels = _number_actions(choice_state, rows.action, rows.names, rows.in_order)
     earned, spent = np.zeros(len(choice_state)), dict.fromkeys(costs, np.zeros(0))
     for name in dict.fromkeys((*weights, *costs)):
-        rewards, total = built.reward_models[name], np.zeros(len(choice_state))
-        if rewards.has_state_rewards:
-            total += np.array(rewards.state_rewards)[choice_state]
-        if rewards.has_state_action_rewards:
-            total += np.array(rewards.state_action_rewards)
+        of_states, of_choices = rows.rewards[name]
+        total = of_choices + (of_states[choice_state] if of_states.ndim else of_states)
+        total = np.broadcast_to(total, len(choice_state))
         earned += weights.get(name, 0.0) * total
         if name in spent:
             spent[name] = total
-    choice = np.repeat(
-        np.arange(matrix.nr_rows), [len(matrix.get_row(row)) for row in range(matrix.nr_rows)]
-    )
-    entries = [(entry.column, entry.value) for entry in matrix]
-    target, probability = (np.array(column) for column in zip(*entries, strict=True))
-    state, reward = choice_state[choice], earned[choice] + bonus * ends[target]
+    choice = np.repeat(np.arange(len(choice_state), dtype=np.int32), np.diff(rows.first_branch))
+    state = choice_state[choice]
     paid = np.any([earned, *spent.values()], axis=0)
-    moves = (target != state) | paid[choice]
-    stuck = np.bincount(state, moves, len(fails)) == 0
-    hidden = built.model_type.name == "POMDP"  # that a state is absorbing is not seen
+    moves = (rows.target != state) | paid[choice]
+    stuck = np.ones(len(fails), np.bool_)
+    stuck[state[moves]] = hidden  # that a state is absorbing is not seen there
     kept = ~(fails | ends | (stuck & (not hidden)))[state]
     if not kept.any():
         raise OptionError("the model has no decisions: its initial state is absorbing")
+    choice, state = choice[kept], state[kept]
+    target, probability, names = rows.target[kept], rows.probability[kept], rows.states
+    del rows, moves, kept, choice_state
+    reward, action = earned[choice], action[choice]
+    if bonus:
+        reward += bonus * ends[target]
+    charged = {name: total[choice] for name, total in spent.items()}
+    events = entered[target] if any(entered) else None
+    target[fails[target]] = FAILURE_TARGET
+    del choice
     return ArrayModel(
-        state[kept],
-        action[choice][kept],
-        np.where(fails[target], FAILURE_TARGET, target)[kept],
-        probability[kept],
-        reward[kept],
+        state,
+        action,
+        target,
+        probability,
+        reward,
         horizon=horizon,
-        start=int(built.initial_states[0]),
+        start=start,
         discount=discount,
         action_names=labels,
-        state_names=_name_values(built.has_state_valuations() and built.state_valuations, program),
-        costs={name: total[choice][kept] for name, total in spent.items()},
-        events=entered[target][kept] if any(entered) else None,
+        state_names=names,
+        costs=charged,
+        events=events,
     )
 
 
-def _name_choices(program: Any, built: Any) -> list[str]:
-    """Return the name of each choice: that of its action, or else that of its module."""
-    choices = range(built.nr_choices)
+class _Rows(NamedTuple):
+    """What Storm has built, as arrays."""
+
+    first_choice: NDArray[Any]  # of each state, and the number of choices
+    first_branch: NDArray[Any]  # of each choice, and the number of branches
+    target: NDArray[np.int32]  # of each branch
+    probability: NDArray[np.float64]
+    rewards: dict[str, tuple[NDArray[Any], NDArray[Any]]]  # of states and of choices, or 0
+    action: NDArray[Any]  # the number of each choice's name
+    names: list[str]
+    in_order: bool  # whether actions are in the order of the file
+    states: Names | None
+
+
+def _read_rows(stormpy: Any, program: Any, built: Any) -> _Rows:
+    """Return the arrays of a model, from the binary format that Storm writes."""
+    options = stormpy.io.UmbExportOptions()
+    options.compression = stormpy.io.CompressionMode.NO_COMPRESSION
+    options.allow_choice_origins_as_actions, options.canonicize_pomdp = True, False
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "model.umb")
+        stormpy.io.export_to_umb(built, path, options=options)
+        with tarfile.open(path) as archive:
+            files = {member.name: member for member in archive}
+
+            def read(name: str, kind: str, otherwise: NDArray[Any]) -> NDArray[Any]:
+                if name not in files:
+                    return otherwise
+                content: Any = archive.extractfile(files[name])
+                return np.frombuffer(content.read(), kind)
+
+            index = json.loads(read("index.json", "u1", np.zeros(0)).tobytes())
+            every, zero = np.arange(built.nr_states + 1), np.zeros(())
+            first = [
+                read(f"{name}.bin", "<u8", every).astype(np.int32)
+                for name in ("state-to-choices", "choice-to-branches")
+            ]
+            target = read("branch-to-target.bin", "<u8", every).astype(np.int32)
+            rewards = {
+                reward.get("alias", key): tuple(
+                    read(f"annotations/rewards/{key}/{kind}/values.bin", "<f8", zero)
+                    for kind in ("states", "choices")
+                )
+                for key, reward in index.get("annotations", {}).get("rewards", {}).items()
+            }
+            own = "actions/choices"
+            action = read(f"{own}/values.bin", "<u4", np.zeros(len(first[1]) - 1, np.int32))
+            ends = read(f"{own}/string-mapping.bin", "<u8", np.zeros(2, int)).tolist()
+            text = read(f"{own}/strings.bin", "u1", np.zeros(0, "u1")).tobytes()
+            names = [text[begin:end].decode() for begin, end in pairwise(ends)]
+            chance = read("branch-to-probability.bin", "<f8", np.ones(len(target)))
+    number, names = _name_choices(program, built, action, names)
+    states = _name_values(built.has_state_valuations() and built.state_valuations, program)
+    in_order = hasattr(program, "modules")
+    return _Rows(*first, target, chance, rewards, number, names, in_order, states)  # type: ignore[call-arg,arg-type]
+
+
+def _name_choices(
+    program: Any, built: Any, action: NDArray[Any], names: Sequence[str]
+) -> tuple[NDArray[Any], list[str]]:
+    """Return a number for each choice, and names: of its action, or else of its module."""
     if hasattr(program, "modules") and built.has_choice_origins():  # JANI's are hard to read
-        texts = map(built.choice_origins.get_choice_info, choices)
-        found = [None if text == NO_ORIGIN else ORIGIN.match(text) for text in texts]
-        named = [match and (match["action"] or match["module"]) for match in found]
-        return [name or UNNAMED for name in named]
+        found = [ORIGIN.match(text) for text in names]  # its action, or what Storm calls its origin
+        own = [match["action"] or match["module"] if match else UNNAMED for match in found]
+        own = [
+            UNNAMED if text == NO_ORIGIN else name for text, name in zip(names, own, strict=True)
+        ]
+        known: dict[str, int] = {}
+        return np.array([known.setdefault(name, len(known)) for name in own])[action], list(known)
     if built.has_choice_labeling():
-        labels = [built.choice_labeling.get_labels_of_choice(k) for k in choices]
-        return [", ".join(sorted(some)) or UNNAMED for some in labels]
-    return [UNNAMED for _ in choices]
+        labels = [built.choice_labeling.get_labels_of_choice(k) for k in range(built.nr_choices)]
+        own, known = [", ".join(sorted(some)) or UNNAMED for some in labels], {}
+        return np.array([known.setdefault(name, len(known)) for name in own]), list(known)
+    return np.zeros(built.nr_choices, np.int32), [UNNAMED]
 
 
 def _number_actions(
-    states: Sequence[int], names: Sequence[str], in_order: bool
+    states: NDArray[Any], number: NDArray[Any], names: Sequence[str], in_order: bool
 ) -> tuple[NDArray[np.int64], list[str]]:
     """Return the number of each choice's label, and the labels, unique within a state.
 
     They are in the order of the file, or else of the alphabet.
     """
-    texts = list(dict.fromkeys([UNNAMED, *names] if in_order else [UNNAMED, *sorted(names)]))
+    _, first = np.unique(number, return_index=True)
+    used = [names[k] for k in number[np.sort(first)].tolist()]
+    texts = list(dict.fromkeys([UNNAMED, *(used if in_order else sorted(used))]))
     known = {text: k for k, text in enumerate(texts)}
-    turns: Counter[tuple[int, str]] = Counter()
-    keys = []
-    for choice in zip(states, names, strict=True):
-        keys.append((turns[choice], known[choice[1]]))
-        turns[choice] += 1
-    numbers = {key: k for k, key in enumerate(sorted(set(keys)))}
-    labels = [texts[name] + (f" {turn + 1}" if turn else "") for turn, name in numbers]
-    return np.array([numbers[key] for key in keys]), labels
+    number = np.array([known.get(name, 0) for name in names])[number]
+    # How many choices of the same state and name come before.
+    key = states.astype(np.int64) * len(texts) + number
+    order = np.argsort(key, kind="stable")
+    begins = np.append(True, np.diff(key[order]) != 0)
+    turn = np.empty(len(order), np.int64)
+    turn[order] = np.arange(len(order)) - np.flatnonzero(begins)[np.cumsum(begins) - 1]
+    pairs, action = np.unique(turn * len(texts) + number, return_inverse=True)
+    turns, kinds = np.divmod(pairs, len(texts))
+    labels = [
+        texts[kind] + (f" {turn + 1}" if turn else "")
+        for turn, kind in zip(turns.tolist(), kinds.tolist(), strict=True)
+    ]
+    return action.astype(np.int32), labels
 
 
 def _hide(model: ArrayModel, built: Any, program: Any) -> HiddenTable:
@@ -407,7 +497,7 @@ def _hide(model: ArrayModel, built: Any, program: Any) -> HiddenTable:
     return HiddenTable(str(model.source), horizon, discount, {start: 1.0}, menus, moves, looks)
 
 
-def _name_values(values: Any, program: Any) -> list[str] | None:
+def _name_values(values: Any, program: Any) -> Names | None:
     """Return the values of the variables in each state, `x=3, gold=1`; None without variables.
 
     Storm adds others: a bit for states out of bounds, the location of each automaton of JANI, and
@@ -423,8 +513,10 @@ def _name_values(values: Any, program: Any) -> list[str] | None:
             continue
         column = np.array(values.get_values_states(variable))
         if variable.name[0] != "_" or column.any():
-            texts = np.where(column, "true", "false") if column.dtype == bool else column
-            columns[variable.name] = texts.tolist()
-    form = ", ".join(f"{name}=%s" for name in columns)
-    names = [form % values for values in zip(*columns.values(), strict=True)]
-    return names if names and len(set(names)) == len(names) else None
+            if column.dtype.kind == "i":  # as few bytes as its values need
+                column = column.astype(
+                    np.result_type(*map(np.min_scalar_type, (column.min(), column.max())))
+                )
+            columns[variable.name] = column
+    names = Names(columns)
+    return names if columns and names.are_different() else None

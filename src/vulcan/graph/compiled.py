@@ -16,8 +16,7 @@ which creates the records of the next states again (`vulcan.kernels.expand`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, Final
 
@@ -36,26 +35,30 @@ from vulcan.graph.states import (
     Rowset,
     find_growth,
 )
+from vulcan.model.answers import Answers, label_answers
 from vulcan.model.compiled import ANSWER, CompiledModel
-from vulcan.model.interface import Outcome, Start
-from vulcan.model.reader import SAMPLE_SIZE, ModelReader, label_outcomes
+from vulcan.model.interface import FAILURE, Start
+from vulcan.model.reader import SAMPLE_SIZE, ModelReader
 from vulcan.model.rules import Rule, Violation, refuse_small
 from vulcan.numerics import (
     AGREEMENT,
     FAILED,
     LARGEST_REWARD,
     NONE,
+    RELEASED,
     SMALLEST_PROBABILITY,
     UNEVALUATED,
 )
 from vulcan.parameters import shorten
-from vulcan.policy.policy import About, Policy, build_policy
+from vulcan.policy.policy import About, Policy
 from vulcan.runtime.arrays import (
+    keep_rows,
     pack_array,
     ranges,
     require,
     require_names,
     set_apart,
+    starts,
     unpack_array,
 )
 
@@ -88,7 +91,7 @@ class CompiledGraph(Graph):
         self.outcomes = Rows(OUTCOME, self.source["outcome_rows"])
         self.answers = np.zeros(compiled.most_outcomes, ANSWER)
         self._records = Rows(compiled.initial.dtype, self.source["states"])
-        self._parameters = compiled.parameters.copy()
+        self.parameters = compiled.parameters.copy()
         self._following = np.zeros(compiled.most_outcomes, compiled.initial.dtype)
         self.states.append([(0, UNEVALUATED)])
         self._records.array[0] = compiled.initial.reshape(1)[0]
@@ -150,7 +153,7 @@ class CompiledGraph(Graph):
         for rows in short:
             length = int((1 + share) * len(rows.array))
             rows.lengthen(max(length, rows.count + wanted))
-        self.source["parameters"] = self._parameters.ctypes.data
+        self.source["parameters"] = self.parameters.ctypes.data
         self.source["records"] = self._records.array.ctypes.data
         self.source["answers"] = self.answers.ctypes.data
         self.source["following"] = self._following.ctypes.data
@@ -205,6 +208,24 @@ class CompiledGraph(Graph):
         # Nothing has checked the rows that the first state does not lead to.
         self.states.array["action_count"][levels < 0] = UNEVALUATED
 
+    def recycle(self, states: Rowset, taken: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Forget all rows but some states with their actions, and actions that a policy takes.
+
+        The numbers of the latter are replaced by new ones. It returns the new numbers of states.
+        """
+        first, count = (
+            self.states.array[name][states] for name in ("first_action", "action_count")
+        )
+        kept = np.zeros(self.actions.count, bool)
+        kept[ranges(first, np.maximum(count, 0))] = True
+        # A policy is written out by its actions alone.
+        self.actions.array["first_outcome"][taken[~kept[taken]]] = NONE
+        state_map, action_map, _ = self.release(states, taken.astype(np.intp))
+        counts = self.states.array["action_count"][: self.states.count]
+        counts[counts == RELEASED] = UNEVALUATED
+        taken[:] = action_map[taken]
+        return state_map.astype(np.int32)
+
     def describe_fault(self) -> Violation:
         """Return the violation of the answer that a kernel refused."""
         number = int(self.source["action"][0])
@@ -239,7 +260,7 @@ class CompiledGraph(Graph):
     def _evaluate(self, state: int, number: int) -> int:
         """Write the outcomes of an action into the arrays for answers, and return their number."""
         written = self.answers.ctypes.data, self._following.ctypes.data
-        given = self._parameters.ctypes.data, self.find_record(state)
+        given = self.parameters.ctypes.data, self.find_record(state)
         return int(self.compiled.outcomes.ctypes(*given, number, *written))
 
     def compare_forms(self, may_go_on: Callable[[], bool]) -> None:
@@ -275,62 +296,79 @@ class CompiledGraph(Graph):
         return self.write_policy(self.actions.array[rows], children, about)
 
     def write_policy(self, answers: NDArray[Any], children: Numbers, about: About) -> Policy:
-        """Return the policy of action rows, of this graph or of another one."""
-        return build_policy(about, self._list_decisions(answers, children))
+        """Return the policy of action rows, of this graph or of another one.
 
-    def _list_decisions(self, answers: NDArray[Any], children: Numbers) -> Iterator[Any]:
-        """Yield the decisions of a policy for `build_policy`."""
-        states: dict[int, Any] = {0: self.reader.root}
-        following = iter(children)
-        for node, answer in enumerate(answers):
-            state = states.pop(node)
-            label = self.compiled.actions[answer["number"]]
-            outcomes = self._evaluate_plain(state, label, answer)
-            below = list(islice(following, int(answer["safe_count"])))
-            yield (
-                label,
-                label_outcomes(outcomes),
-                [float(outcome.probability) for outcome in outcomes],
-                [float(outcome.reward) for outcome in outcomes],
-                [*below, *[FAILED] * (len(outcomes) - len(below))],
-            )
-            for child, outcome in zip(below, outcomes, strict=False):
-                if child >= 0:
-                    states[child] = outcome.state
+        The plain model is evaluated level by level; it must agree with the rows.
+        """
+        labels = [self.compiled.actions[number] for number in answers["number"].tolist()]
+        counts, safe = answers["outcome_count"].astype(np.intp), answers["safe_count"]
+        first = starts(counts)
+        child = np.full(counts.sum(), FAILED, np.int32)
+        child[ranges(first, safe)] = children
+        numbers, names = np.zeros((2, len(child))), np.empty(len(child), object)
+        nodes, states = np.arange(min(1, len(answers))), [self.reader.root]
+        while len(nodes):
+            taken = [labels[node] for node in nodes.tolist()]
+            given = self._evaluate_plain(states, taken, answers[nodes])
+            rows = ranges(first[nodes], counts[nodes])
+            goes_on = child[rows] >= 0
+            numbers[:, rows] = given.probability, given.reward
+            names[rows] = label_answers(given)
+            states = [given.state[k] for k in np.flatnonzero(goes_on).tolist()]
+            nodes = child[rows[goes_on]].astype(np.intp)
+        texts = np.insert(names, first, labels).tolist()
+        known = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+        codes = np.array([known[text] for text in texts], np.int32)
+        own = first + np.arange(len(first))
+        ends, label = np.append(first, len(child)), np.delete(codes, own)
+        probability, reward = numbers
+        return Policy(about, tuple(known), codes[own], ends, label, probability, reward, child)
 
-    def _evaluate_plain(self, state: Any, label: str, answer: Any) -> list[Outcome]:
-        """Return the plain model's outcomes, which must agree with the compiled ones."""
-        actions = self.reader.actions(state)
-        if label not in actions:
-            message = f"the compiled form has an action {label!r} that the plain model has not"
-            raise ModelError(Violation(Rule.COMPILED, message, state))
-        outcomes = self.reader.outcomes(state, actions[label])
-        numbers = [(float(outcome.probability), float(outcome.reward)) for outcome in outcomes]
-        mean = math.fsum(probability * reward for probability, reward in numbers)
-        risk = math.fsum(numbers[k][0] for k, outcome in enumerate(outcomes) if outcome.fails)
-        plain = (mean, risk, len(outcomes))
-        compiled = answer[["expected_reward", "immediate_risk", "outcome_count"]].item()
+    def _evaluate_plain(
+        self, states: Sequence[Any], labels: Sequence[str], rows: NDArray[Any]
+    ) -> Answers:
+        """Return the plain model's outcomes of actions, which must agree with the compiled rows."""
+        available = self.reader.list_actions(states)
+        for state, label, actions in zip(states, labels, available, strict=True):
+            if label not in actions:
+                message = f"the compiled form has an action {label!r} that the plain model has not"
+                raise ModelError(Violation(Rule.COMPILED, message, state))
+        pairs = zip(available, labels, strict=True)
+        answers = self.reader.read(states, [actions[label] for actions, label in pairs])
+        counts = np.array(answers.counts)
+        first = starts(counts)
+        chance, paid = (np.array(column, float) for column in (answers.probability, answers.reward))
+        fails = np.array([state is FAILURE for state in answers.state])
         # Large rewards that cancel leave their rounding errors in the mean.
-        unit = max(1.0, *(probability * abs(reward) for probability, reward in numbers))
-        units = (unit, 1.0, 1.0)
-        apart = max(abs(a - b) / u for a, b, u in zip(plain, compiled, units, strict=True))
-        if apart <= AGREEMENT:
-            first = int(answer["first_outcome"])  # NONE for the last step
-            rows = self.outcomes.array[["probability", "reward"]][first : first + len(numbers)]
-            pairs = zip(rows.tolist() if first >= 0 else numbers, numbers, strict=True)
-            apart = max(max(abs(a - c), abs(b - d) / unit) for (a, b), (c, d) in pairs)
-            what = f"probabilities or rewards of outcomes are up to {apart:.3g} apart"
-        else:
-            what = f"(expected reward, risk, outcomes) are {compiled} and {plain}"
-            if compiled[2] > plain[2]:
-                what += "; unlabelled outcomes that agree in state and reward are to be one outcome"
-        if not apart <= AGREEMENT:
+        unit = np.maximum(1.0, np.maximum.reduceat(np.abs(chance * paid), first))
+        sums = (np.add.reduceat(part, first) for part in (chance * paid, chance * fails))
+        plain = np.stack([*sums, counts], axis=1)
+        names = ("expected_reward", "immediate_risk", "outcome_count")
+        compiled = np.stack([rows[name] for name in names], axis=1)
+        apart = np.abs(plain - compiled)
+        apart[:, 0] /= unit
+        apart = apart.max(axis=1)
+        # Rows of the last step have no outcomes.
+        known = np.flatnonzero((apart <= AGREEMENT) & (rows["first_outcome"] >= 0))
+        mine = ranges(first[known], counts[known])
+        stored = self.outcomes.array[ranges(rows["first_outcome"][known], counts[known])]
+        far = np.abs(stored["reward"] - paid[mine]) / np.repeat(unit[known], counts[known])
+        far = np.maximum(far, np.abs(stored["probability"] - chance[mine]))
+        np.maximum.at(apart, np.repeat(known, counts[known]), far)
+        wrong = np.flatnonzero(~(apart <= AGREEMENT))
+        if len(wrong):
+            k = int(wrong[0])
+            what = f"probabilities or rewards of outcomes are up to {apart[k]:.3g} apart"
+            if k not in known:
+                what = f"({', '.join(names)}) are {tuple(compiled[k])} and {tuple(plain[k])}"
+                if compiled[k, 2] > plain[k, 2]:
+                    what += "; unlabelled outcomes that agree in state and reward are to be one"
             message = f"compiled and plain answers differ: {what}"
-            raise ModelError(Violation(Rule.COMPILED, message, state, label))
-        return outcomes
+            raise ModelError(Violation(Rule.COMPILED, message, states[k], labels[k]))
+        return answers
 
     def _keep_objects(self, states: Rowset, actions: Rowset, outcomes: Rowset) -> None:
-        self._records.array[: len(states)] = self._records.array[states]
+        keep_rows(self._records.array, states)
 
 
 class Evaluator:
@@ -344,8 +382,13 @@ class Evaluator:
         self.answers = set_apart(len(graph.answers), graph.answers.dtype)
         self._parameters = compiled.parameters.copy()
         self._following = set_apart(compiled.most_outcomes, compiled.initial.dtype)
+        self.source["evaluations"] = 0
+        self.forget_rows()
+
+    def forget_rows(self) -> None:
+        """Give up the reserved rows."""
         self._ends = dict.fromkeys(KINDS, 0)
-        for name in (*KINDS, "evaluations"):
+        for name in KINDS:
             self.source[name] = 0
 
     def is_short(self, least: int) -> bool:

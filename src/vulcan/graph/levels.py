@@ -196,20 +196,22 @@ class Levels:
         """Return the decisions of a policy that takes the chosen row in each pair.
 
         Given decisions come first, beginning with the root: the pair, the row, and for each safe
-        outcome the number of the given decision that follows, or NONE where `choice` does.
+        outcome the number of the given decision that follows, or NONE where `choice` does; where
+        there are several choices, in rows, NONE - k for the k-th.
         """
         from vulcan.kernels.dp import DECISION, number_decisions
 
         if not len(self):
             return Decisions(*np.zeros((3, 0), np.int32))
-        arrays, size = self.arrays, len(self) + len(given)
+        choice = np.atleast_2d(choice)
+        arrays, size = self.arrays, choice.size + len(given)
         ways = np.array([way for _, _, after in given for way in after], np.int32)
         firsts = starts(np.array([len(after) for _, _, after in given], np.intp)).tolist()
         records = [(pair, row, first) for (pair, row, _), first in zip(given, firsts, strict=True)]
         outcomes = int(arrays.safe_count[choice[choice != NONE]].sum(dtype=np.int64))
         rows, pairs, own = np.zeros((3, size), np.int32)
         children = np.zeros(outcomes + len(ways), np.int32)
-        numbers = np.full(len(arrays.action_count), NONE, np.int32)
+        numbers = np.full((len(choice), len(arrays.action_count)), NONE, np.int32)
         found = (rows, pairs, own, children, numbers)
         count, written = number_decisions(arrays, choice, np.array(records, DECISION), ways, found)
         return Decisions(rows[:count].copy(), children[:written].copy(), pairs[:count].copy())

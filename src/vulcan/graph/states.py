@@ -31,8 +31,7 @@ import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import accumulate, chain, pairwise, repeat
-from operator import mul
+from itertools import chain, repeat
 from time import perf_counter
 from typing import Any, Final
 
@@ -41,17 +40,11 @@ from numpy.typing import NDArray
 
 from vulcan.constraints import Constraint, Cost, Risk, RiskAhead, charge
 from vulcan.errors import CheckpointError, OptionError
+from vulcan.model.answers import Answers, label_answers, label_outcomes, list_states
 from vulcan.model.arrays import FAILURE_TARGET, ArrayModel
 from vulcan.model.compiled import ANSWER
 from vulcan.model.interface import FAILURE, Outcome, Start
-from vulcan.model.reader import (
-    Answers,
-    Happened,
-    ModelReader,
-    StateNumbers,
-    label_answers,
-    label_outcomes,
-)
+from vulcan.model.reader import Happened, ModelReader, StateNumbers
 from vulcan.numerics import (
     FAILED,
     FAILURE_STATE,
@@ -63,7 +56,15 @@ from vulcan.numerics import (
 )
 from vulcan.parameters import shorten
 from vulcan.policy.policy import About, Policy
-from vulcan.runtime.arrays import lengthen, ranges, require, require_names, unpack_array
+from vulcan.runtime.arrays import (
+    keep_rows,
+    lengthen,
+    ranges,
+    require,
+    require_names,
+    starts,
+    unpack_array,
+)
 from vulcan.runtime.limits import TimeUp, pause_collection
 
 STATE: Final = np.dtype([("first_action", "i4"), ("action_count", "i4")], align=True)
@@ -164,8 +165,37 @@ class Rows:
 
     def keep(self, kept: NDArray[np.intp]) -> None:
         """Drop every row but those given, in their order."""
-        self.array[: len(kept)] = self.array[kept]
+        keep_rows(self.array, kept)
         self.count = len(kept)
+
+
+class RowNumbers:
+    """The numbers of states that are given as rows of integers, without an object for each row."""
+
+    def __init__(self, size: int) -> None:
+        self._keys = np.zeros((0, size), np.int64)  # the different rows so far
+        self._slots = np.zeros(0, np.int32)
+        self._numbers = np.zeros(0, np.int64)  # of their states
+
+    def find(
+        self, rows: NDArray[np.int64], find_all: Callable[[NDArray[np.int64]], Any]
+    ) -> NDArray[np.int64]:
+        """Return the number of each row; `find_all` returns those of rows that are new."""
+        from vulcan.kernels.rows import number_rows
+
+        before = known = len(self._numbers)
+        found, done = np.empty(len(rows), np.int64), 0
+        while done < len(rows):
+            if known == len(self._keys):
+                keys = self._keys
+                self._keys = lengthen(keys, known, max(64, 4 * known))
+                self._slots = np.full(2 * len(self._keys), NONE, np.int32)
+                places = np.empty(known, np.int64)
+                number_rows(keys, self._keys, self._slots, 0, places, 0)
+            done, known = number_rows(rows, self._keys, self._slots, known, found, done)
+        if known > before:
+            self._numbers = np.append(self._numbers, find_all(self._keys[before:known]))
+        return self._numbers[found]
 
 
 Numbers = Sequence[int] | NDArray[np.int32]
@@ -240,17 +270,16 @@ class Graph(ABC):
         """
         state_rows = self.states.array[: self.states.count]
         action_rows = self.actions.array[: self.actions.count]
-        own = [
-            np.arange(row["first_action"], row["first_action"] + max(0, row["action_count"]))
-            for row in state_rows[states]
-        ]
-        kept_actions = np.unique(np.concatenate([actions, *own]).astype(np.intp))
-        stored = kept_actions[action_rows["first_outcome"][kept_actions] >= 0]
-        kept_outcomes = ranges(
-            action_rows["first_outcome"][stored], action_rows["outcome_count"][stored]
-        )
-        reached = self.outcomes.array["state"][kept_outcomes].astype(np.intp)
-        kept_states = np.unique(np.concatenate([states, reached[reached >= 0]]))
+        counts = np.maximum(state_rows["action_count"][states], 0)
+        taken, known = np.zeros(len(action_rows), bool), np.zeros(len(state_rows), bool)
+        taken[actions] = taken[ranges(state_rows["first_action"][states], counts)] = True
+        kept_actions = np.flatnonzero(taken)
+        firsts = action_rows["first_outcome"][kept_actions]
+        stored = firsts >= 0
+        kept_outcomes = ranges(firsts[stored], action_rows["outcome_count"][kept_actions[stored]])
+        reached = self.outcomes.array["state"][kept_outcomes]
+        known[states] = known[reached[reached >= 0]] = True
+        kept_states = np.flatnonzero(known)
         dropped = state_rows["action_count"] > 0
         dropped[states] = False
         state_rows["action_count"][dropped] = RELEASED
@@ -316,8 +345,6 @@ class StateGraph(Graph):
         self._credit, self._constraints = credit, constraints
         self.charges = Rows(np.dtype([("mean", "f8", (len(constraints),))]))
         self.outcome_charges = Rows(np.dtype([("own", "f8", (len(constraints),))]))
-        self._new_charges: list[tuple[list[float]]] = []
-        self._new_outcome_charges: list[tuple[list[float]]] = []
         self.states, self.actions, self.outcomes = Rows(STATE), Rows(ACTION), Rows(OUTCOME)
         self._evaluations = 0
         self.evaluation_seconds = 0.0
@@ -325,17 +352,11 @@ class StateGraph(Graph):
         self._state_objects: list[Any] = []
         self._action_labels: list[str] = []
         self._outcome_labels: list[str | None] = []
-        self._label_numbers: dict[str, int] = {}
-        self._ended: set[int] = set()
-        # Rows that are not written yet: one conversion for many answers.
-        self._new_states: list[tuple[int, int, int]] = []  # state, first_action, action_count
-        self._new_actions: list[tuple[Any, ...]] = []
-        self._new_chances: list[float] = []
-        self._new_rewards: list[float] = []
-        self._new_reached: list[int] = []
+        self._label_numbers = StateNumbers([])
         self._state_objects.append(reader.root)
         self._numbers = StateNumbers(self._state_objects if reader.merges else [])
-        self._write()
+        self._tables: dict[tuple[int, ...], RowNumbers] = {}  # by the shape of a state
+        self._add_states()
 
     def expand(self, state: int) -> None:
         """Evaluate all actions of a state."""
@@ -348,13 +369,13 @@ class StateGraph(Graph):
         try:
             with pause_collection():
                 available = reader.list_actions(objects)
-                counts, taken = map(len, available), [a for own in available for a in own.values()]
+                counts = map(len, available)
+                taken = list(chain.from_iterable(own.values() for own in available))
                 places = list(chain.from_iterable(map(repeat, objects, counts)))
-                answers = reader.read(places, taken)
-                self._gather(states, available, places, taken, answers)
+                answers = reader.read_arrays(places, taken)
+                self._add(states, available, places, taken, answers)
                 reader.sample(objects, available, places, taken, answers)
         finally:
-            self._write()
             self.evaluation_seconds += perf_counter() - began
 
     def expand_while(self, states: Sequence[int], may_go_on: Callable[[], bool]) -> bool:
@@ -382,15 +403,9 @@ class StateGraph(Graph):
         first_taken = np.full(self.actions.count, NONE, np.int32)
         first_taken[rows[::-1]] = np.arange(len(rows), dtype=np.int32)[::-1]
         distinct = np.flatnonzero(first_taken != NONE)
-        distinct = distinct[np.argsort(first_taken[distinct])]
-        numbers: dict[str, int] = {}
-        action_label = np.zeros(self.actions.count, np.int32)
-        outcome_label = np.zeros(self.outcomes.count, np.int32)
-        for row in distinct.tolist():
-            action_label[row] = numbers.setdefault(self._name_action(row), len(numbers))
-            first = int(actions["first_outcome"][row])
-            for k, label in enumerate(label_outcomes(self._list_outcomes(row))):
-                outcome_label[first + k] = numbers.setdefault(label, len(numbers))
+        labels, action_label, outcome_label = self._label(
+            distinct[np.argsort(first_taken[distinct])]
+        )
         counts = actions["outcome_count"][rows]
         taken = ranges(actions["first_outcome"][rows], counts)
         child = np.full(len(taken), FAILED, np.int32)
@@ -398,7 +413,7 @@ class StateGraph(Graph):
         own = self.outcome_charges.array["own"]
         return Policy(
             about,
-            tuple(numbers),
+            labels,
             action_label[rows],
             np.concatenate(([0], np.cumsum(counts, dtype=np.int64))),
             outcome_label[taken],
@@ -411,6 +426,18 @@ class StateGraph(Graph):
                 if not isinstance(constraint, RiskAhead)
             },
         )
+
+    def _label(self, rows: Rowset) -> tuple[tuple[str, ...], NDArray[np.int32], NDArray[np.int32]]:
+        """Return the labels of action rows and their outcomes, and their numbers for each row."""
+        numbers: dict[str, int] = {}
+        action_label = np.zeros(self.actions.count, np.int32)
+        outcome_label = np.zeros(self.outcomes.count, np.int32)
+        for row in rows.tolist():
+            action_label[row] = numbers.setdefault(self._name_action(row), len(numbers))
+            first = int(self.actions.array["first_outcome"][row])
+            for k, label in enumerate(label_outcomes(self._list_outcomes(row))):
+                outcome_label[first + k] = numbers.setdefault(label, len(numbers))
+        return tuple(numbers), action_label, outcome_label
 
     @property
     def evaluations(self) -> int:
@@ -468,10 +495,8 @@ class StateGraph(Graph):
         if self._constraints:
             self.charges.keep(actions)
             self.outcome_charges.keep(outcomes)
-        counts = self.states.array["action_count"][: self.states.count]
-        self._ended = set(np.flatnonzero(counts == 0).tolist())
 
-    def _gather(
+    def _add(
         self,
         states: Sequence[int],
         available: Sequence[Mapping[str, Any]],
@@ -479,44 +504,30 @@ class StateGraph(Graph):
         taken: Sequence[Any],
         answers: Answers,
     ) -> None:
-        """Add the answers about states to the rows that will be written."""
-        chances, rewards = (list(map(float, column)) for column in answers[1:3])
-        ends = [0, *accumulate(answers.counts)]
-        means = [
-            math.fsum(map(mul, chances[begin:end], rewards[begin:end]))
-            for begin, end in pairwise(ends)
-        ]
-        claims = means if self._credit is None else list(map(self._credit_of, places, taken, means))
+        """Add the rows of some states."""
+        from vulcan.kernels.rows import sum_outcomes
+
         reached = self._find_all(answers.state)
-        numbers, first, ended = self._label_numbers, self.outcomes.count, self._ended
-        labels = [label for actions in available for label in actions]
-        action = self.actions.count
-        for state, actions in zip(states, available, strict=True):
-            self._new_states.append((state, action, len(actions)))
-            action += len(actions)
-            if not actions:
-                ended.add(state)
-        for label, mean, credit, (begin, end) in zip(
-            labels, means, claims, pairwise(ends), strict=True
-        ):
-            own = reached[begin:end]
-            safe = end - begin - own.count(FAILURE_STATE)
-            risk = math.fsum(chances[begin + safe : end]) if safe else 1.0
-            open_count = safe
-            if ended and not ended.isdisjoint(own):
-                open_count -= sum(target in ended for target in own)
-            number = numbers.setdefault(label, len(numbers))
-            counts = (safe, end - begin, open_count)
-            self._new_actions.append((mean, risk, credit, first + begin, *counts, number))
+        claims = None if self._credit is None else self._find_credits(places, taken, answers)
+        self._add_states()
+        counts = np.fromiter(map(len, available), np.int32, len(available))
+        expanded = np.array(states, np.intp)
+        self.states.array["first_action"][expanded] = self.actions.count + starts(counts)
+        self.states.array["action_count"][expanded] = counts
+        first, labels = self.outcomes.count, list(chain.from_iterable(available))
+        outcomes, actions = self.outcomes.extend(len(reached)), self.actions.extend(len(labels))
+        outcomes["probability"], outcomes["reward"] = answers.probability, answers.reward
+        outcomes["state"] = reached
+        actions["outcome_count"] = answers.counts
+        actions["number"] = list(map(self._label_numbers.__getitem__, labels))
+        sum_outcomes(actions, self.outcomes.array, self.states.array, first)
+        if claims is not None:
+            actions["credit"] = claims
         self._evaluations += len(labels)
-        self._new_chances += chances
-        self._new_rewards += rewards
-        self._new_reached += reached
         self._action_labels += labels
         self._outcome_labels += self._list_labels(answers)
         if self._constraints:
-            for place, outcomes in zip(places, answers.split(), strict=True):
-                self._charge(place, outcomes)
+            self._charge(places, answers)
         self.expanded += states
 
     def _list_labels(self, answers: Answers) -> Sequence[str | None]:
@@ -525,14 +536,24 @@ class StateGraph(Graph):
             return label_answers(answers)
         return answers.label
 
-    def _charge(self, state: Any, outcomes: Sequence[Outcome]) -> None:
-        """Add what the outcomes of an action are charged."""
-        charges, means = charge_outcomes(self._constraints, state, outcomes)
-        self._new_outcome_charges += [(own,) for own in charges]
-        self._new_charges.append((means,))
+    def _charge(self, places: Sequence[Any], answers: Answers) -> None:
+        """Add what the outcomes of actions are charged."""
+        for place, outcomes in zip(places, answers.split(), strict=True):
+            charges, means = charge_outcomes(self._constraints, place, outcomes)
+            self.outcome_charges.append([(own,) for own in charges])
+            self.charges.append([(means,)])
 
-    def _find_all(self, states: Sequence[Any]) -> list[int]:
+    def _find_all(self, states: Sequence[Any]) -> Sequence[int] | NDArray[np.int64]:
         """Return the numbers of next states, adding those that are new."""
+        if isinstance(states, np.ndarray):
+            if not self.reader.merges:
+                return self._find_all(list_states(states))
+            shape = states.shape[1:]
+            table = self._tables.setdefault(shape, RowNumbers(math.prod(shape)))
+            return table.find(
+                states.reshape(len(states), math.prod(shape)),
+                lambda new: self._find_all(list_states(new.reshape(-1, *shape))),
+            )
         if self.reader.merges:
             return self.reader.look_up(self._numbers.__getitem__, states)
         numbers, objects = list[int](), self._state_objects
@@ -543,28 +564,19 @@ class StateGraph(Graph):
                 objects.append(state)
         return numbers
 
-    def _write(self) -> None:
-        """Write the gathered rows."""
+    def _add_states(self) -> None:
+        """Add rows for the states that have none."""
         new = len(self._state_objects) - self.states.count
-        self.states.append([(0, UNEVALUATED)] * new)
-        for state, first, count in self._new_states:
-            self.states.array[state] = (first, count)
-        self.actions.append(self._new_actions)
-        self.charges.append(self._new_charges)
-        self.outcome_charges.append(self._new_outcome_charges)
-        rows = self.outcomes.extend(len(self._new_reached))
-        rows["probability"], rows["reward"] = self._new_chances, self._new_rewards
-        rows["state"] = self._new_reached
-        for gathered in (
-            self._new_states,
-            self._new_actions,
-            self._new_charges,
-            self._new_outcome_charges,
-            self._new_chances,
-            self._new_rewards,
-            self._new_reached,
-        ):
-            gathered.clear()
+        self.states.extend(new)["action_count"] = UNEVALUATED
+
+    def _find_credits(
+        self, places: Sequence[Any], taken: Sequence[Any], answers: Answers
+    ) -> list[float]:
+        means = (
+            math.fsum(float(outcome.probability) * float(outcome.reward) for outcome in outcomes)
+            for outcomes in answers.split()
+        )
+        return list(map(self._credit_of, places, taken, means))
 
     def _credit_of(self, state: Any, action: Any, mean: float) -> float:
         if self._credit is None or isinstance(state, Start):
@@ -696,6 +708,32 @@ class ArrayGraph(StateGraph):
                 own = model.event == constraint.event
             charged[len(drawn) :, k] = own
             means[:, k] = add(probability * charged[:, k])
+
+    def _label(self, rows: Rowset) -> tuple[tuple[str, ...], NDArray[np.int32], NDArray[np.int32]]:
+        if self._drawn:
+            return super()._label(rows)
+        model, actions = self._model, self.actions.array
+        texts, label = model.label_rows(rows)
+        counts, known = actions["outcome_count"][rows], dict[str, int]()
+        # The number of each action's label before those of its outcomes.
+        place = starts(counts + 1)
+        others = np.ones(len(label) + len(rows), np.bool_)
+        others[place] = False
+        texts += model.action_labels
+        number = np.array([known.setdefault(text, len(known)) for text in texts], np.int32)
+        sequence = np.empty(len(others), np.int32)
+        sequence[place] = number[len(texts) - len(model.action_labels) + model.number[rows]]
+        sequence[others] = number[label]
+        first = np.full(len(known), len(sequence))
+        first[sequence[::-1]] = np.arange(len(sequence))[::-1]
+        used = np.argsort(first)[: np.count_nonzero(first < len(sequence))]
+        number[used] = np.arange(len(used))
+        action_label = np.zeros(self.actions.count, np.int32)
+        outcome_label = np.zeros(self.outcomes.count, np.int32)
+        action_label[rows] = number[sequence[place]]
+        outcome_label[ranges(actions["first_outcome"][rows], counts)] = number[sequence[others]]
+        names = list(known)
+        return tuple(names[k] for k in used.tolist()), action_label, outcome_label
 
     def _list_others(self, first: int, count: int) -> list[dict[str, Any]]:
         begin = first - self._drawn * len(self._model.start)

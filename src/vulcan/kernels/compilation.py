@@ -48,6 +48,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numba
+from llvmlite import ir
 from numba import types
 from numba.core import caching, cgutils
 from numba.core import config as numba_config
@@ -212,6 +213,17 @@ def borrow(typing_context: Any, array: Any) -> Any:
         return strip(context, builder, signature.args[0], arguments[0])
 
     return array(array), generate
+
+
+@intrinsic
+def look_up(typing_context: Any, address: Any, place: Any) -> Any:
+    """Return a float of an array at an address, which must have that place."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], ir.DoubleType().as_pointer())
+        return builder.load(builder.gep(pointer, [arguments[1]]))
+
+    return types.float64(types.uint64, types.int64), generate
 
 
 @part

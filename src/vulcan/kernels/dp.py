@@ -48,6 +48,19 @@ class LevelArrays(NamedTuple):
 HOPELESS: Final = -1e300  # the value of pairs from which on no policy keeps a cap
 
 
+@part
+def find_level(levels, n):
+    """Return the level of a pair; `np.searchsorted` takes half a second to compile."""
+    low, high = 0, len(levels.first)
+    while low < high:
+        middle = (low + high) // 2
+        if levels.first[middle] <= n:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1
+
+
 @kernel
 def sweep(levels, reward_weight, risk_weight, tips, two_levels, choice, values, begin, end):
     """Compute the best action and the value of each pair; ties go to the least risk.
@@ -58,7 +71,7 @@ def sweep(levels, reward_weight, risk_weight, tips, two_levels, choice, values, 
     """
     levels = borrow(levels)
     tips, choice, values = borrow(tips), borrow(choice), borrow(values)
-    last = np.searchsorted(levels.first, end - 1, side="right") - 1
+    last = find_level(levels, end - 1)
     for level in range(last, -1, -1):
         if levels.first[level + 1] <= begin:
             break
@@ -262,11 +275,12 @@ DECISION: Final = np.dtype([("pair", "i4"), ("row", "i4"), ("first_way", "i4")])
 def number_decisions(levels, choice, given, ways, found):
     """Assign numbers to decisions level by level; return the number of decisions and of children.
 
-    `choice` has the action row of each pair, NONE for a tip. `given` are explicit decisions, the
-    root first, and `ways` has for each of their safe outcomes the given decision that follows, or
-    NONE where `choice` does. The arrays of `found` are filled: row, pair and given decision of each
-    decision, and one child for each of its safe outcomes. The last array is scratch, -1 before: the
-    decision of each state.
+    Each row of `choice` has the action row of each pair, NONE for a tip. `given` are explicit
+    decisions, the root first, and `ways` has for each of their safe outcomes the given decision
+    that follows, or NONE - k where row k of `choice` does. The arrays of `found` are filled: row,
+    pair and given decision (or NONE - k) of each decision, and one child for each of its safe
+    outcomes. The last array is scratch, -1 before: for each row of `choice`, the decision of each
+    state.
     """
     levels, choice = borrow(levels), borrow(choice)
     given, ways = borrow(given), borrow(ways)
@@ -279,28 +293,31 @@ def number_decisions(levels, choice, given, ways, found):
             put_in_place(levels, level + 1)
         end = count
         for decision in range(begin, end):
-            row, way = choice[pairs[decision]], NONE
-            if own[decision] != NONE:
-                row, way = given[own[decision]].row, given[own[decision]].first_way
+            after, way = own[decision], NONE
+            if after >= 0:
+                row, way = given[after].row, given[after].first_way
+            else:
+                row = choice[NONE - after, pairs[decision]]
             rows[decision] = row
             if row == NONE:
                 continue
             first = levels.first_outcome[row]
             for k in range(levels.safe_count[row]):
                 state = levels.target[first + k]
-                after = NONE if way == NONE else ways[way + k]
+                if way != NONE:
+                    after = ways[way + k]
                 if last or levels.action_count[state] == 0:
                     children[written] = END
-                elif after != NONE:
+                elif after >= 0:
                     pairs[count], own[count] = given[after].pair, after
                     children[written] = count
                     count += 1
                 else:
-                    if numbers[state] < end:
-                        pairs[count], own[count] = levels.place[state], NONE
-                        numbers[state] = count
+                    if numbers[NONE - after, state] < end:
+                        pairs[count], own[count] = levels.place[state], after
+                        numbers[NONE - after, state] = count
                         count += 1
-                    children[written] = numbers[state]
+                    children[written] = numbers[NONE - after, state]
                 written += 1
         begin = end
     return count, written

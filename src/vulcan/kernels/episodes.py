@@ -37,7 +37,9 @@ OUTCOME = np.dtype(
     ]
 )
 
-STREAM = np.dtype([("random", "u8")])  # state of the random numbers
+STREAM = np.dtype([("seed", "u8"), ("random", "u8")])
+"""The first and the current state of the random numbers. Numba takes a record whose fields begin
+another one for the same type: then a search that follows would get a warning."""
 
 VALUE = np.dtype(
     [(name, "f8") for name in ("mean", "variance", "risk", "frontier", "least", "most")]

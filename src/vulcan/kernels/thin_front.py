@@ -30,7 +30,7 @@ import numpy as np
 
 from vulcan.kernels import codes
 from vulcan.kernels.compilation import borrow, find_bin, kernel, part, scale_bins
-from vulcan.kernels.dp import find_next, put_in_place
+from vulcan.kernels.dp import find_level, find_next, put_in_place
 from vulcan.numerics import END
 
 CANDIDATE = np.dtype(
@@ -139,7 +139,7 @@ def extend(levels, values, marked, fronts):
     levels, fronts = borrow(levels), borrow(fronts)
     values, marked = borrow(values), borrow(marked)
     control = fronts.control
-    t = np.searchsorted(levels.first, control[0].node, side="right") - 1
+    t = find_level(levels, control[0].node)
     while control[0].node >= 0:
         n = control[0].node
         if n < levels.first[t]:
@@ -340,7 +340,7 @@ def trace(levels, values, fronts):
     """Write the decisions of the root's best point, until done, PAUSED or out of room."""
     levels, fronts, values = borrow(levels), borrow(fronts), borrow(values)
     control = fronts.control
-    t = np.searchsorted(levels.first, control[0].node, side="right") - 1
+    t = find_level(levels, control[0].node)
     while control[0].node < len(levels.state):
         n = control[0].node
         if n == levels.first[t + 1]:

@@ -2,8 +2,8 @@
 
 `interface` has what a user writes (`Model`, `Outcome`, `Start`), `rules` the rules of every answer,
 `reader` the only way to evaluate a model, `workers` the same in several processes, `check` the
-model checker, `arrays` models given as arrays, and `compiled` models in machine code. May
-import: the root, runtime.
+model checker, `arrays` models given as arrays, `numbers` distributions as nodes or cells, and
+`compiled` models in machine code. May import: the root, runtime.
 """
 
 import lazy_loader

@@ -4,3 +4,5 @@ from .interface import FAILURE as FAILURE
 from .interface import Model as Model
 from .interface import Outcome as Outcome
 from .interface import Start as Start
+from .numbers import Cells as Cells
+from .numbers import quadrature as quadrature

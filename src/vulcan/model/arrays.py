@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
@@ -26,10 +27,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vulcan.errors import ModelError
+from vulcan.model.answers import label_outcomes
 from vulcan.model.interface import FAILURE, Outcome, Start, stable_text
 from vulcan.model.rules import Rule, Violation, refuse_small
 from vulcan.numerics import LARGEST_REWARD, SMALLEST_PROBABILITY, SUM_TOLERANCE
 from vulcan.parameters import shorten
+from vulcan.runtime.arrays import ranges, starts
 
 FAILURE_TARGET: Final = -1
 
@@ -45,6 +48,57 @@ def check_numbers(states: int, actions: int, rows: int) -> None:
         if count > most:
             message = f"{what} must be numbered without large gaps: from 0 to {most - 1}"
             raise _refuse(Rule.STATES, f"{message}, not to {count - 1}")
+
+
+class Names(Sequence[str]):
+    """Names of states by the values of variables, `x=3, gold=1`, written when they are asked for.
+
+    `columns` has the value of each variable in each state.
+    """
+
+    def __init__(self, columns: Mapping[str, NDArray[Any]]) -> None:
+        self._columns = dict(columns)
+        self._given: dict[str, int] = {}
+        self._form = ", ".join(f"{name}=%s" for name in columns)
+
+    def __len__(self) -> int:
+        return len(next(iter(self._columns.values()), ()))
+
+    def __getitem__(self, state: Any) -> Any:
+        values = [column[state].tolist() for column in self._columns.values()]
+        texts = (str(own).lower() if isinstance(own, bool) else own for own in values)
+        return self._form % tuple(texts)
+
+    def __repr__(self) -> str:
+        return f"({', '.join(repr(self[state]) for state in range(min(2, len(self))))}, …)"
+
+    def give(self, state: int) -> str:
+        """Return a name that `find` will be asked for."""
+        name: str = self[state]
+        self._given[name] = state
+        return name
+
+    def find(self, name: Any) -> int | None:
+        """Return the number of a name; None if there is no such name."""
+        if name not in self._given and len(self._given) < len(self):
+            self._given = {name: state for state, name in enumerate(self)}
+        return self._given.get(name)
+
+    def are_different(self) -> bool:
+        """Whether all names differ."""
+        code = np.zeros(len(self), np.int64)
+        for column in self._columns.values():
+            values, own = np.unique(column, return_inverse=True)
+            _, code = np.unique(code * len(values) + own, return_inverse=True)
+        return len(code) == 0 or int(code.max()) + 1 == len(code)
+
+    def digest(self) -> str:
+        """Return a text that differs between names that differ."""
+        digest = hashlib.sha256(self._form.encode())
+        for column in self._columns.values():
+            wide = column.astype(float) if column.dtype.kind == "f" else column.astype(np.int64)
+            digest.update(wide.tobytes())
+        return digest.hexdigest()
 
 
 class ArrayModel:
@@ -130,7 +184,8 @@ class ArrayModel:
                 rows[name] = np.broadcast_to(rows[name], rows["state"].shape)
         if events is not None:
             rows["event"] = _read_events(events)
-        self._state_names = None if state_names is None else tuple(state_names)
+        lazy = state_names is None or isinstance(state_names, Names)
+        self._state_names = state_names if lazy else tuple(state_names or ())
         self._action_names = None if action_names is None else tuple(action_names)
         self._check_rows(rows, probability)
         rows = _add_up_equal(rows)
@@ -140,8 +195,9 @@ class ArrayModel:
             message = f"probabilities sum to {sums[wrong[0]]:.12g}, not to 1"
             raise self._refuse(Rule.PROBABILITIES_SUM, message, rows, begins[wrong[0]])
         rows["probability"] = np.minimum(rows["probability"], 1.0)  # after the sums' tolerance
-        kept = rows["probability"] > 0
-        rows = {name: column[kept] for name, column in rows.items()}
+        if not rows["probability"].all():
+            kept = rows["probability"] > 0
+            rows = {name: column[kept] for name, column in rows.items()}
         self.start = _read_start(start)
         largest = max(rows["state"].max(), rows["target"].max(), *self.start)
         # A distribution has a place for every state, also for one that nothing leads to.
@@ -211,7 +267,9 @@ class ArrayModel:
     @cached_property
     def fingerprint(self) -> str:
         """A string that differs between models that differ anywhere."""
-        names = None if self._state_names is None else [stable_text(x) for x in self._state_names]
+        names = self._state_names
+        if names is not None:
+            names = names.digest() if isinstance(names, Names) else list(map(stable_text, names))
         frame = (self.horizon, self.start, self.discount, names, self.action_labels)
         digest = hashlib.sha256(repr(frame).encode())
         for array in (self.first_row, self.number, self.first_action, self.target):
@@ -257,14 +315,18 @@ class ArrayModel:
     def state_name(self, number: int) -> Any:
         """Return the name of a state; its number if it has no name."""
         names = self._state_names
-        return number if names is None or number >= len(names) else names[number]
+        if names is None or number >= len(names):
+            return number
+        return names.give(number) if isinstance(names, Names) else names[number]
 
     def outcomes(self, state: Any, action: Any) -> list[Outcome]:
         """Return the outcomes of an action in a state."""
         place = self._find_state(state)
         first, end = self.first_action[place : place + 2].tolist()
         row = first + int(np.searchsorted(self.number[first:end], self._find_action(action)))
-        begin, stop = self.first_row[row : row + 2].tolist()
+        return self._read_rows(*self.first_row[row : row + 2].tolist())
+
+    def _read_rows(self, begin: int, stop: int) -> list[Outcome]:
         charged = self.list_charges(begin, stop)
         return [
             Outcome(p, r, FAILURE if s == FAILURE_TARGET else self.state_name(s), **charges)
@@ -276,6 +338,33 @@ class ArrayModel:
                 strict=True,
             )
         ]
+
+    def label_rows(self, actions: NDArray[np.intp]) -> tuple[list[str], NDArray[np.intp]]:
+        """Return the labels of the outcomes of some actions: texts, and the number of each.
+
+        Actions are numbered as in `first_row`.
+        """
+        counts = np.diff(self.first_row)[actions]
+        target = self.target[ranges(self.first_row[actions], counts)]
+        reached = np.zeros(self.states + 1, np.bool_)
+        reached[target] = True  # the last one is failure
+        states = np.flatnonzero(reached)
+        numbers = np.cumsum(reached) - 1
+        texts = [stable_text(self.state_name(state)) for state in states.tolist()]
+        if reached[-1]:
+            texts[-1] = "failure"
+        label = numbers[target]
+        # The texts of states are their labels, unless they are equal within one action.
+        often = Counter(texts)
+        unclear = np.array([often[text] > 1 for text in texts], np.bool_)[label]
+        owner = np.repeat(np.arange(len(actions)), counts)
+        unclear[1:] |= (target[1:] == target[:-1]) & (owner[1:] == owner[:-1])
+        first, others = starts(counts), dict[str, int]()
+        for k in dict.fromkeys(owner[unclear].tolist()):
+            outcomes = self._read_rows(*self.first_row[actions[k] : actions[k] + 2].tolist())
+            own = [len(texts) + others.setdefault(t, len(others)) for t in label_outcomes(outcomes)]
+            label[first[k] : first[k] + counts[k]] = own
+        return [*texts, *others], label
 
     def list_charges(self, begin: int, stop: int) -> list[dict[str, Any]]:
         """Return costs and event of some rows, as an `Outcome` takes them."""
@@ -297,11 +386,13 @@ class ArrayModel:
         return {name: number for number, name in enumerate(self._action_names or ())}
 
     def _find_state(self, state: Any) -> int:
-        if self._state_names is not None and state in self._state_numbers:
-            return self._state_numbers[state]
-        if self._state_names is None and state in range(self.states):
+        names = self._state_names
+        number = names.find(state) if isinstance(names, Names) else self._state_numbers.get(state)
+        if number is not None:
+            return number
+        if names is None and state in range(self.states):
             return int(state)
-        known = self._state_names or range(self.states)
+        known: Any = range(self.states) if names is None else names
         raise LookupError(f"there is no state {shorten(state)}; states are {shorten(known)}")
 
     def _find_action(self, action: Any) -> int:
@@ -334,7 +425,7 @@ def _read_start(start: Any) -> dict[int, float]:
 
 
 def _check_names(what: str, names: Sequence[Hashable] | None, least: int) -> None:
-    if names is None:
+    if names is None or (isinstance(names, Names) and len(names) >= least):
         return
     if isinstance(names, str) or len(names) < least or len(set(names)) < len(names):
         message = f"{what} must be {least} different names, not {shorten(names)}"
@@ -346,7 +437,8 @@ def _to_numbers(name: str, column: ArrayLike) -> NDArray[np.int64]:
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
         message = f"{name} must be a flat array of whole numbers, not {array.dtype} {array.shape}"
         raise _refuse(Rule.STATES, message)
-    return array.astype(np.int64)
+    narrow = array.size == 0 or (array.min() >= FAILURE_TARGET and array.max() < MOST)
+    return array.astype(np.int32 if narrow else np.int64, copy=False)
 
 
 def _to_floats(name: str, column: ArrayLike) -> NDArray[np.float64]:
@@ -354,7 +446,7 @@ def _to_floats(name: str, column: ArrayLike) -> NDArray[np.float64]:
         given = np.asarray(column)
         if given.dtype.kind in "SU":
             raise TypeError("not texts")
-        return given.astype(float)
+        return given.astype(float, copy=False)
     except (TypeError, ValueError, OverflowError) as error:
         raise _refuse(Rule.PROBABILITIES, f"{name} must be numbers: {error}") from None
 
@@ -385,9 +477,22 @@ def _add_up_equal(rows: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     fails = rows["target"] == FAILURE_TARGET
     same = [name for name in rows if name != "probability"]
     keys = [rows["state"], rows["action"], fails, *(rows[name] for name in same[2:])]
+    states, actions = (1 + int(rows[name].max()) for name in ("state", "action"))
+    states = max(states, 1 + int(rows["target"].max()))
+    if states * actions * (states + 1) <= np.iinfo(np.int64).max:
+        # One number for state, action and target, in which rows are often in order already.
+        place = rows["state"] * np.int64(actions) + rows["action"]
+        place = place * (states + 1) + np.where(fails, states, rows["target"])
+        keys = [place, *(rows[name] for name in same[3:])]
+        if np.all(place[1:] > place[:-1]):
+            return {name: column.copy() for name, column in rows.items()}
+        del place
     order = np.lexsort(keys[::-1])
+    del keys
     rows = {name: column[order] for name, column in rows.items()}
     begins = _find_begins(rows, *same)
+    if len(begins) == len(order):
+        return rows
     sums = np.add.reduceat(rows["probability"], begins)
     return {name: column[begins] for name, column in rows.items()} | {"probability": sums}
 

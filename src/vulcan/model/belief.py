@@ -189,6 +189,12 @@ class HiddenReader(ModelCalls):
             self.states.append(state)
         return number
 
+    def _call(self, *arguments: Any) -> Any:
+        try:
+            return super()._call(*arguments)
+        except ModelError as error:  # of the hidden model, not of that which has beliefs
+            raise ModelError(error.violation.of(self.model)) from error.__cause__
+
     def _read_moves(self, state: Any, action: Any, before: frozenset[str]) -> Iterator[Move]:
         answer = self._call("transitions", (state, action), state, action)
         listed = attempt(list, answer)
@@ -230,6 +236,7 @@ class HiddenReader(ModelCalls):
         self, answer: Any, what: str, of: str, *where: Any
     ) -> list[tuple[Any, Number]]:
         """Return the possible values with their probabilities."""
+        where = (*where, None, None)[:2]
         pairs = attempt(lambda: list(answer.items())) if isinstance(answer, Mapping) else None
         if not pairs:
             kinds = f"a mapping from each {of} to its probability"
@@ -264,8 +271,7 @@ class HiddenReader(ModelCalls):
         total = math.fsum(chances)
         if abs(total - 1) > SUM_TOLERANCE:
             message = f"{what} sum to {total!r}, not to 1"
-            values = (*where, None, None)[:2]
-            raise self._refuse(Rule.PROBABILITIES_SUM, message, *values, total)
+            raise self._refuse(Rule.PROBABILITIES_SUM, message, *where, total)
 
     def _refuse(self, rule: Rule, message: str, *where: Any) -> ModelError:
         return ModelError(Violation(rule, message, *where).of(self.model))

@@ -21,16 +21,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from vulcan.errors import ModelError, OptionError
+from vulcan.model.answers import add_up, group_outcomes, label_outcomes, make_plain
 from vulcan.model.interface import Outcome, Start
 from vulcan.model.keys import advise_to_merge, require_honest_keys
-from vulcan.model.reader import (
-    ModelCalls,
-    ModelReader,
-    add_up,
-    group_outcomes,
-    label_outcomes,
-    make_plain,
-)
+from vulcan.model.reader import ModelCalls, ModelReader
 from vulcan.model.rules import (
     Rule,
     Violation,
@@ -206,7 +200,7 @@ class _CheckWalk(ModelCalls):
         self._most_states = most_states
         self._seen: dict[Any, list[Any]] = {}  # each state with its duplicates
         self._answers: set[int] = set()  # hashes of what evaluated states answer
-        self._evaluated = 0
+        self._evaluated = self._arrivals = 0  # states, and safe outcomes
 
     def run(self) -> None:
         """Check the attributes of the model, then its initial state, then all reachable states."""
@@ -241,7 +235,7 @@ class _CheckWalk(ModelCalls):
         waiting = deque([(root, 0)])
         self._visit_all(waiting)
         if not hasattr(self.model, "key"):
-            counts = (self._evaluated, len(self._answers), self.report.outcomes)
+            counts = (self._evaluated, len(self._answers), self._arrivals)
             self.report.advice = advise_to_merge(*counts, self.report.states)
 
     def _visit_all(self, waiting: deque[tuple[_VisitedState, int]]) -> None:
@@ -288,6 +282,7 @@ class _CheckWalk(ModelCalls):
             for one in outcomes or ()
             if isinstance(one, Outcome)
         ]
+        self._arrivals += sum(not fails for _, _, fails, *_ in numbers)
         self._answers.add(hash(repr((labels, numbers))))
 
     def _read_duplicate(self, place: _VisitedState) -> None:

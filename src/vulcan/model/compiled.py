@@ -31,7 +31,7 @@ in the repository.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Final
@@ -43,6 +43,9 @@ from vulcan.errors import OptionError
 
 ANSWER: Final = np.dtype([("probability", "f8"), ("reward", "f8"), ("fails", "i8")])
 """An outcome as `outcomes` writes it; `fails` is 1 for a failure, else 0."""
+
+
+Tabulate = Callable[[Any, float | None], Callable[[NDArray[Any]], None] | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +66,11 @@ class CompiledModel:
         The functions, made with `numba.cfunc`.
     last_steps
         How many steps before the end `last_value` can evaluate a state; 0 without it.
+    tabulate
+        Computes values of many histories at once on a GPU, at a price: `tabulate(arrays, price)`,
+        with CuPy as `arrays`, returns a function that shows them to those above, by writing into
+        the parameters that it gets; None if it can't. `value_bound` is exact where it finds them.
+        Without a price (None) it only loads what it needs.
     """
 
     initial: NDArray[Any]
@@ -74,6 +82,7 @@ class CompiledModel:
     value_bound: Any = None
     last_value: Any = None
     last_steps: int = 0
+    tabulate: Tabulate | None = None
 
     def __post_init__(self) -> None:
         for name in ("initial", "parameters"):

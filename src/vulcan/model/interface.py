@@ -19,9 +19,11 @@ Optional methods:
     outcomes_batch(states, actions)
         The outcomes of many pairs of a state and an action at once, for two lists of the same
         length: probabilities and rewards, arrays with a row for each pair; next states, in as many
-        rows, with None for a failure; and perhaps labels, in rows as well. All rows have the
-        same length: those with fewer outcomes end with failures of probability 0. The answers are
-        those of `outcomes`, to the last digit, without costs and events; a sample is compared.
+        rows; and perhaps labels, in rows as well. Next states are lists with None for a failure.
+        Where states are integers, or tuples of as many integers, they may be an array of integers,
+        with one axis more for tuples, and -1 (all -1) for a failure. All rows have the same length:
+        those with fewer outcomes end with failures of probability 0. The answers are those of
+        `outcomes`, to the last digit, without costs and events; a sample is compared.
     action_label(action)
         The label of an action, by default `str(action)`.
     default_action(state)

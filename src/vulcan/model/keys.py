@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from itertools import zip_longest
 from random import Random
 from typing import Any, Final
 
 from vulcan.errors import ModelError
 from vulcan.model.interface import FAILURE, Outcome
 from vulcan.model.reader import ModelReader
-from vulcan.model.rules import Rule, Violation
+from vulcan.model.rules import Rule, Violation, is_equal
 from vulcan.parameters import shorten
 
 MOST_LISTED: Final = 2_000  # states that are compared breadth first
@@ -35,13 +36,13 @@ def require_honest_keys(reader: ModelReader) -> None:
         _KeyTest(reader).run()
 
 
-def advise_to_merge(evaluated: int, answers: int, outcomes: int, states: int) -> str:
+def advise_to_merge(evaluated: int, answers: int, arrivals: int, states: int) -> str:
     """Return what merging would win, where nearly all histories are states; else nothing.
 
-    `evaluated` states give this many different answers, with this many outcomes in all; these lead
-    to `states` different ones.
+    `evaluated` states give this many different answers, with this many safe outcomes in all; these
+    lead to `states` different ones.
     """
-    merges = states <= 0.5 * outcomes
+    merges = states <= 0.5 * arrivals
     if merges or evaluated < MANY_HISTORIES or answers > FEW_ANSWERS * evaluated:
         return ""
     different = "1 answer" if answers == 1 else f"{answers:,} different answers"
@@ -101,19 +102,29 @@ class _KeyTest:
         if first is state:
             self._states.append(stands)
             return reached
-        same = list(known) == list(answers) and all(
-            len(known[label]) == len(outcomes)
-            and all(map(reader.is_same_outcome, known[label], outcomes))
-            for label, outcomes in answers.items()
-        )
-        if not same:
-            differs = next((k for k in answers if known.get(k) != answers[k]), None)
-            one, other = (known.get(differs), answers.get(differs)) if differs else (known, answers)
+        if difference := self._find_difference(known, answers):
+            differs, what = difference
             message = (
                 f"states with equal keys answer differently: {shorten(first)} and {shorten(state)} "
-                f"have the key {shorten(reader.find_key(state))}; "
-                f"{'' if differs is None else f'action {differs!r} has '}"
-                f"{shorten(one)} in the first, {shorten(other)} in the second"
+                f"have the key {shorten(reader.find_key(state))}; {what}"
             )
             raise ModelError(Violation(Rule.KEYS, message, first, differs, state).of(reader.model))
         return reached
+
+    def _find_difference(self, known: Answers, answers: Answers) -> tuple[str | None, str] | None:
+        """Return the first action whose outcomes differ, and how; None if there is none."""
+        if list(known) != list(answers):
+            return None, f"the actions are {shorten(list(known))} and {shorten(list(answers))}"
+        for label in answers:
+            for number, (one, other) in enumerate(zip_longest(known[label], answers[label]), 1):
+                if one is None or other is None:
+                    counts = f"{len(known[label])} and {len(answers[label])} outcomes"
+                    return label, f"action {label!r} has {counts}"
+                if not self._reader.is_same_outcome(one, other):
+                    fields = ("probability", "reward", "label", "costs", "event", "state")
+                    pairs = ((k, getattr(one, k), getattr(other, k)) for k in fields)
+                    name, *values = next(pair for pair in pairs if not is_equal(*pair[1:]))
+                    name = "next state" if name == "state" else name
+                    text = "{} and {}".format(*map(shorten, values))
+                    return label, f"outcome {number} of action {label!r} has the {name} {text}"
+        return None

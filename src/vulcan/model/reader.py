@@ -40,24 +40,31 @@ import json
 import math
 import random
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence, Set
 from enum import Enum
-from itertools import chain, islice, zip_longest
-from operator import attrgetter
-from typing import Any, Final, NamedTuple, Self, TypeVar
+from itertools import chain, islice, repeat, zip_longest
+from operator import is_
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from msgspec.structs import replace
 
 from vulcan.errors import ModelError, PolicyError, VulcanError
+from vulcan.model.answers import (
+    Answers,
+    Column,
+    accept_answers,
+    accept_columns,
+    label_outcomes,
+    observe_outcomes,
+)
 from vulcan.model.interface import FAILURE, Outcome, Start, stable_text
 from vulcan.model.rules import (
     Number,
     Rule,
     Violation,
     check_actions,
-    check_outcomes,
     check_state,
     copy_value,
     describe_duplicate,
@@ -66,24 +73,23 @@ from vulcan.model.rules import (
     is_equal,
     is_similar,
     read_attribute,
-    read_costs,
     read_frame,
     read_number,
     recheck_frame,
 )
-from vulcan.numerics import ANY, LARGEST_REWARD, NONE, SMALLEST_PROBABILITY, SUM_TOLERANCE
+from vulcan.numerics import ANY, LARGEST_REWARD, NONE
 from vulcan.parameters import shorten
-from vulcan.runtime.arrays import starts
 from vulcan.runtime.limits import TimeUp, check_time, model_call, note_answer
 
-PLAIN_NUMBERS: Final = frozenset((float, int, np.float64))
-"""Types whose values can all be compared with floats; bool is not among them."""
-
-PORTION: Final = 400  # answers that are checked at once
+PORTION: Final = 400  # answers that are checked at once: few stay in the processor's caches
 FEWEST: Final = 8  # from which on `outcomes_batch` is called
+LARGEST: Final = 8_000  # largest batch
+SOON: Final = 1e-2  # seconds that a batch may take before the next one is smaller
+BATCH_SAMPLE: Final = 32  # largest number of its answers that are compared before fewer are
 SAMPLE_SIZE: Final = 128  # largest number of answers that are evaluated again
 MOST_ANSWERS: Final = 100_000  # longer lists of actions or outcomes are assumed to be endless
 BETWEEN_LOOKS: Final = 1e-3  # seconds between two looks at the time limit
+MOST_BETWEEN: Final = 64  # largest number of calls between them
 NOTABLE: Final = 0.1  # seconds from which on the duration of an answer is recorded
 MOST_NAMED: Final = 1000  # number of checked lists of actions to remember
 
@@ -92,46 +98,7 @@ SAMPLED_STATES: Final = 1_000
 
 MOST_DUPLICATES: Final = 1_000  # largest number of evaluations of duplicates
 
-READ_FIELDS: Final = tuple(map(attrgetter, Outcome.__struct_fields__))
-
 T = TypeVar("T")
-
-
-class Answers(NamedTuple):
-    """Checked answers about many (state, action) pairs: columns of their outcomes, pair by pair.
-
-    The outcomes of a pair are the observable ones: the safe ones first, then the failures.
-    """
-
-    counts: list[int]  # outcomes of each pair
-    probability: Sequence[Any]
-    reward: Sequence[Any]
-    state: Sequence[Any]
-    label: Sequence[str | None]
-    costs: Sequence[Any]
-    event: Sequence[str | None]
-
-    @classmethod
-    def gather(cls, answers: Sequence[Sequence[Outcome]]) -> Self:
-        """Return lists of outcomes as columns."""
-        flat = list(chain.from_iterable(answers))
-        return cls(list(map(len, answers)), *(list(map(read, flat)) for read in READ_FIELDS))
-
-    @classmethod
-    def join(cls, parts: Sequence[Self]) -> Self:
-        """Return the answers of several parts as one."""
-        return cls(*(list(chain.from_iterable(columns)) for columns in zip(*parts, strict=True)))
-
-    def split(self, first: int = 0, count: int | None = None) -> list[list[Outcome]]:
-        """Return the outcomes of each pair, or of some."""
-        counts = self.counts[first:] if count is None else self.counts[first : first + count]
-        begin = sum(self.counts[:first])
-        columns = (column[begin : begin + sum(counts)] for column in self[1:])
-        whole = (
-            Outcome(*fields[:4], costs=fields[4], event=fields[5])
-            for fields in zip(*columns, strict=True)
-        )
-        return [list(islice(whole, count)) for count in counts]
 
 
 class StateNumbers(dict[Any, int]):
@@ -156,6 +123,7 @@ class ModelCalls:
         self.merges = True
         self.events: frozenset[str] = frozenset()
         self._looked = 0.0  # when a call looked at the clock
+        self._between = {"actions": 1, "outcomes": 1}  # number of calls between two such looks
 
     def label(self, state: Any, action: Any) -> str:
         """Return the label of an action of a state."""
@@ -211,32 +179,38 @@ class ModelCalls:
         return ModelError(Violation(Rule.ANSWERS, message, state, action))
 
     @model_call
-    def _call_each(self, kind: str, places: Sequence[tuple[Any, ...]]) -> list[Sequence[Any]]:
+    def _call_each(self, kind: str, *places: Sequence[Any]) -> list[Sequence[Any]]:
         """Return the actions of states, or the outcomes of (state, action) pairs, as sequences."""
         if self.events:
-            return [self._call_list(kind, *place) for place in places]
-        answers: list[Sequence[Any]] = []
-        method, began = getattr(self.model, kind), time.perf_counter()
-        for place in places:
-            if began - self._looked > BETWEEN_LOOKS:
-                check_time()
-                self._looked = began
+            return [self._call_list(kind, *place) for place in zip(*places, strict=True)]
+        answers: list[Any] = []
+        method = getattr(self.model, kind)
+        while (done := len(answers)) < len(places[0]):
+            end = done + self._between[kind]
+            check_time()
+            began = time.perf_counter()
             try:
-                answer = method(*place)
-                if type(answer) not in (list, tuple) or len(answer) > MOST_ANSWERS:
-                    answer = self._list(kind, answer, *place)
+                # What was answered before an exception stays in the list.
+                answers.extend(map(method, *(column[done:end] for column in places)))
             except (ModelError, PolicyError):
                 raise
             except TimeUp:
+                place = (column[len(answers)] for column in places)
                 raise self._give_up(kind, began, *place) from None
             except Exception as error:
                 message = f"{type(self.model).__name__}.{kind} raised {shorten(error)}"
+                place = (column[len(answers)] for column in places)
                 raise ModelError(Violation(Rule.ANSWERS, message, *place)) from error
-            answers.append(answer)
-            now = time.perf_counter()
-            if now - began > NOTABLE:
-                note_answer(now - began)
-            began = now
+            for k in range(done, len(answers)):
+                if type(answers[k]) not in (list, tuple) or len(answers[k]) > MOST_ANSWERS:
+                    answers[k] = self._list(kind, answers[k], *(column[k] for column in places))
+            seconds = time.perf_counter() - began
+            if seconds > NOTABLE:
+                note_answer(seconds)
+            if seconds > BETWEEN_LOOKS:
+                self._between[kind] = max(1, self._between[kind] // 2)
+            elif len(answers) == end:
+                self._between[kind] = min(2 * self._between[kind], MOST_BETWEEN)
         return answers
 
     def _call_list(self, kind: str, state: Any, *action: Any) -> Sequence[Any]:
@@ -342,8 +316,9 @@ class ModelReader(ModelCalls):
         limits = (-LARGEST_REWARD, LARGEST_REWARD, "a finite number")
         self.least_reward = None if least is None else self._require("least_reward", least, *limits)
         self.compiled: Any = None  # the compiled form, if a search evaluates it
-        self._kept: list[tuple[Any, Any, Sequence[Any]]] = []  # answers to evaluate again
-        self._sample, self._batched = _Sample(SAMPLE_SIZE), _Sample(SAMPLE_SIZE)
+        self._kept: list[tuple[Any, Any, Any]] = []  # answers to evaluate again
+        self._sample, self._batched = _Sample(SAMPLE_SIZE), _Sample(BATCH_SAMPLE)
+        self._portion = PORTION  # pairs of a batch
         self._root_outcomes: dict[Any, list[Outcome]] = {}
         self._named: dict[tuple[Any, ...], dict[str, Any]] = {}
         self.root = self.represent(self._guard(self._read_root))
@@ -392,10 +367,14 @@ class ModelReader(ModelCalls):
 
     def read(self, states: Sequence[Any], actions: Sequence[Any]) -> Answers:
         """Return the outcomes of (state, action) pairs, checked and merged, as columns."""
+        return self.read_arrays(states, actions).list_states()
+
+    def read_arrays(self, states: Sequence[Any], actions: Sequence[Any]) -> Answers:
+        """Return the same, where states may be an array."""
         if not states:
             return Answers.gather(())
         root = self.root
-        if any(state is root for state in states):
+        if any(map(is_, states, repeat(root))):
             return Answers.gather(list(map(self.outcomes, states, actions)))
         try:
             return self._guard(self._read_all, states, actions)
@@ -577,8 +556,9 @@ class ModelReader(ModelCalls):
             return  # its choices are no answers
         for k in self._sample.choose(len(states)):
             self._kept.append((states[k], None, list(available[k])))
-        for k in self._sample.choose(len(places)):
-            self._kept.append((places[k], taken[k], *answers.split(k, 1)))
+        if chosen := self._sample.choose(len(places)):
+            kept = answers.take(chosen)
+            self._kept += [(places[k], taken[k], (kept, i)) for i, k in enumerate(chosen)]
 
     def require_repeatable(self, may_go_on: Callable[[], bool]) -> None:
         """Raise a `ModelError` if a sample of the answers differs when evaluated again.
@@ -597,13 +577,14 @@ class ModelReader(ModelCalls):
                 self._compare_again(*self._kept[-1])
             self._kept.pop()  # other searches with this reader need not compare it again
 
-    def _compare_again(self, state: Any, action: Any, before: Sequence[Any]) -> None:
+    def _compare_again(self, state: Any, action: Any, before: Any) -> None:
         value: tuple[Any, Any] | None
         if action is None:
             now: Sequence[Any] = list(self.actions(state))
             kind, value = "actions", None if now == before else (before, now)
         else:
-            now = self._guard(self._read_outcomes, state, action)
+            now, (kept, k) = self._guard(self._read_outcomes, state, action), before
+            (before,) = kept.take([k]).split()
             kind, value = "number of outcomes", (len(before), len(now))
             if len(now) == len(before):
                 pairs = zip(before, now, strict=True)
@@ -653,8 +634,12 @@ class ModelReader(ModelCalls):
     def _list_actions(self, states: Sequence[Any]) -> list[dict[str, Any]]:
         if isinstance(states[0], Start):
             return list(map(self._read_actions, states))
-        given = list(map(tuple, self._call_each("actions", [(state,) for state in states])))
-        return list(map(self._name_actions, states, given))
+        given = list(map(tuple, self._call_each("actions", states)))
+        named = dict[int, dict[str, Any]]()  # many states return the very same tuple
+        for state, actions in zip(states, given, strict=True):
+            if id(actions) not in named:
+                named[id(actions)] = self._name_actions(state, actions)
+        return [named[id(actions)] for actions in given]
 
     def _name_actions(self, state: Any, actions: tuple[Any, ...]) -> dict[str, Any]:
         """Return the actions of a state by their labels."""
@@ -683,43 +668,71 @@ class ModelReader(ModelCalls):
         return self._note_events(state, observed) if self.events else observed
 
     def _read_all(self, states: Sequence[Any], actions: Sequence[Any]) -> Answers:
-        if len(states) > PORTION:  # few answers at once stay in the caches of the processor
-            parts = (slice(k, k + PORTION) for k in range(0, len(states), PORTION))
-            return Answers.join([self._read_all(states[part], actions[part]) for part in parts])
-        given: Sequence[Sequence[Any]]
         special = bool(self.events) or self.has_keys  # states are not those of the model
-        if len(states) >= FEWEST and not special and hasattr(self.model, "outcomes_batch"):
-            answers = self._call_batch(states, actions)
-            found = accept_columns(answers)
-            given = answers.split() if found is None else ()
-        else:
-            given = self._call_each("outcomes", list(zip(states, actions, strict=True)))
-            found = None if special else accept_answers(given)
-        least = self.least_reward
-        if found is None or (least is not None and min(found.reward) < least):
-            observed = list(map(self._observe, states, actions, given))
-            if self.events:
-                observed = list(map(self._note_events, states, observed))
-            found = Answers.gather(observed)
+        batch = not special and len(states) >= FEWEST and hasattr(self.model, "outcomes_batch")
+        read, parts, done = self._read_batch if batch else self._read_each, list[Answers](), 0
+        while done < len(states):
+            some = slice(done, done := done + (self._portion if batch else PORTION))
+            parts.append(read(states[some], actions[some]))
+        return Answers.join(parts) if len(parts) > 1 else parts[0]
+
+    def _read_each(self, states: Sequence[Any], actions: Sequence[Any]) -> Answers:
+        special = self.events or self.has_keys
+        given = self._call_each("outcomes", states, actions)
+        return self._accept(states, actions, given, None if special else accept_answers(given))
+
+    def _read_batch(self, states: Sequence[Any], actions: Sequence[Any]) -> Answers:
+        began = time.perf_counter()
+        answers = self._call_batch(states, actions)
+        late = time.perf_counter() - began > SOON
+        self._portion = max(FEWEST, self._portion // 2) if late else min(2 * self._portion, LARGEST)
+        found = accept_columns(answers)
+        found = self._accept(states, actions, answers.split() if found is None else (), found)
+        if not (compared := self._batched.choose(len(states))):
+            return found
+        alone = self._read_each([states[k] for k in compared], [actions[k] for k in compared])
+        for k, *both in zip(compared, found.take(compared).split(), alone.split(), strict=True):
+            pairs = zip_longest(*both) if both[0] != both[1] else ()
+            for value in (pair for pair in pairs if not self.is_same_outcome(*pair)):
+                text = "outcomes_batch has {}, where outcomes has {}".format(*map(shorten, value))
+                raise ModelError(Violation(Rule.ANSWERS_REPEAT, text, states[k], actions[k], value))
         return found
 
-    def _call_batch(self, states: Sequence[Any], actions: Sequence[Any]) -> Answers:
-        """Return what `outcomes_batch` answers, not checked yet except that it has columns.
+    def _accept(
+        self,
+        states: Sequence[Any],
+        actions: Sequence[Any],
+        given: Sequence[Sequence[Any]],
+        found: Answers | None,
+    ) -> Answers:
+        """Return answers that passed the quick checks; else apply all rules to what was given."""
+        least = self.least_reward
+        if found is not None:
+            if least is None or min(found.reward) >= least:
+                return found
+            given = found.split()
+        observed = list(map(self._observe, states, actions, given))
+        if self.events:
+            observed = list(map(self._note_events, states, observed))
+        return Answers.gather(observed)
 
-        A sample is compared with what `outcomes` answers.
-        """
+    def _call_batch(self, states: Sequence[Any], actions: Sequence[Any]) -> Answers:
+        """Return what `outcomes_batch` answers, not checked yet except that it has columns."""
         answer = self._call("outcomes_batch", (states, actions))
         try:
             probability, reward, after, *labels = answer
-            columns = [np.asarray(column) for column in (probability, reward)]
-            (shape,) = {column.shape for column in columns}
+            numbers = [np.asarray(column) for column in (probability, reward)]
+            (shape,) = {column.shape for column in numbers}
             size = shape[0] * shape[1]
-            state = [FAILURE if own is None else own for own in chain.from_iterable(after)]
-            label = [None] * size
-            if labels:
-                label = list(chain.from_iterable(labels[0]))
-            proper = {column.dtype.kind for column in columns} <= set("fiu")
+            label = list(chain.from_iterable(labels[0])) if labels else [None] * size
+            state: Column
+            proper = {column.dtype.kind for column in numbers} <= set("fiu")
             proper &= len(shape) == 2 and shape[0] == len(states) and len(labels) < 2
+            if isinstance(after, np.ndarray) and np.issubdtype(after.dtype, np.integer):
+                proper &= after.shape[:2] == shape and after.ndim < 4
+                state = after.astype(np.int64, casting="safe").reshape(size, *after.shape[2:])
+            else:
+                state = [FAILURE if own is None else own for own in chain.from_iterable(after)]
             proper &= len(state) == size == len(label)
         except (TypeError, ValueError, IndexError):
             proper = False
@@ -729,18 +742,9 @@ class ModelReader(ModelCalls):
                 f"labels, each with {len(states)} rows of the same length, not {shorten(answer)}"
             )
             raise ModelError(Violation(Rule.OUTCOMES_LISTED, message, states[0], actions[0]))
-        numbers = (column.astype(float).ravel().tolist() for column in columns)
-        nothing = [()] * size, [None] * size
-        answers = Answers([shape[1]] * shape[0], *numbers, state, label, *nothing)  # type: ignore[call-arg]
-        for k in self._batched.choose(len(states)):
-            place = states[k], actions[k]
-            alone = self._observe(*place, self._call_list("outcomes", *place))
-            batched = observe_outcomes(*place, *answers.split(k, 1))
-            pairs = zip_longest(batched, alone)
-            for value in (pair for pair in pairs if not self.is_same_outcome(*pair)):
-                both = "outcomes_batch has {}, where outcomes has {}".format(*map(shorten, value))
-                raise ModelError(Violation(Rule.ANSWERS_REPEAT, both, *place, value))
-        return answers
+        chances, rewards = (column.astype(float).ravel() for column in numbers)
+        counts = np.full(shape[0], shape[1], np.intp)
+        return Answers(counts, chances, rewards, state, label, [()] * size, [None] * size)
 
     def _note_events(self, state: Any, outcomes: list[Outcome]) -> list[Outcome]:
         """Return outcomes whose states know which events have happened."""
@@ -796,25 +800,29 @@ class StrictReader(ModelReader):
         return outcomes
 
     def _read_all(self, states: Sequence[Any], actions: Sequence[Any]) -> Answers:
-        found = super()._read_all(states, actions)
+        found = super()._read_all(states, actions).list_states()
         if self.merges and not self.has_keys:  # else `_observe` has noted them
             self._arrive([state for state in found.state if state is not FAILURE])
         for k in self._find_visited(states):
-            self._note(states[k], *found.split(k, 1), actions[k])
+            self._note(states[k], *found.take([k]).split(), actions[k])
         return found
 
     def _find_visited(self, states: Sequence[Any]) -> list[int]:
         visited = map(self._visited.__contains__, states)
         return [k for k, known in enumerate(visited) if known]
 
-    def _call_each(self, kind: str, places: Sequence[tuple[Any, ...]]) -> list[Sequence[Any]]:
+    def _call_each(self, kind: str, *places: Sequence[Any]) -> list[Sequence[Any]]:
         answers: list[Sequence[Any]] = []
-        for k in self._calls.choose(len(places)):
-            if k > len(answers):
-                answers += super()._call_each(kind, places[len(answers) : k])
-            answers.append(self._call_watched(kind, *places[k]))
-        rest = places[len(answers) :]
-        return answers + super()._call_each(kind, rest) if rest else answers
+
+        def go_on(end: int | None) -> None:
+            rest = [column[len(answers) : end] for column in places]
+            answers.extend(super(StrictReader, self)._call_each(kind, *rest))
+
+        for k in self._calls.choose(len(places[0])):
+            go_on(k)
+            answers.append(self._call_watched(kind, *(column[k] for column in places)))
+        go_on(None)
+        return answers
 
     def _call_list(self, kind: str, state: Any, *action: Any) -> Sequence[Any]:
         call = self._call_watched if self._calls.take() else super()._call_list
@@ -906,242 +914,3 @@ class _Visited:
             known, self.state, self.duplicates = (self.state, *self.duplicates), state, []
             for other in known:
                 self.add(other)
-
-
-def observe_outcomes(state: Any, action: Any, outcomes: Sequence[Any]) -> list[Outcome]:
-    """Return the observable outcomes of an answer: the safe ones, then the failures."""
-    accepted = _accept(outcomes)
-    if accepted is not None:
-        return accepted
-    plain = [make_plain(outcome) for outcome in outcomes]
-    for violation in check_outcomes(state, action, plain):
-        raise ModelError(violation)
-    possible = (outcome for outcome in plain if float(outcome.probability))
-    try:
-        return merge_outcomes(sorted(possible, key=lambda outcome: outcome.fails))
-    except Exception as error:
-        message = f"comparing the next states with each other raised {shorten(error)}"
-        raise ModelError(Violation(Rule.STATES_COMPARE, message, state, action)) from error
-
-
-def make_plain(outcome: Any) -> Any:
-    """Return an `Outcome`, not of a derived class, with Python's own numbers.
-
-    Such an outcome reads the same every time. Anything that is no outcome, or has no numbers, is
-    returned unchanged, for `check_outcomes` to describe.
-    """
-    if not isinstance(outcome, Outcome):
-        return outcome
-    try:
-        probability, reward = outcome.probability, outcome.reward
-        chance, paid = read_number(probability), read_number(reward)
-        return Outcome(
-            probability if chance is None else chance,
-            reward if paid is None else paid,
-            outcome.state,
-            outcome.label,
-            costs=freeze_costs(outcome.costs),
-            event=outcome.event,
-        )
-    except Exception:
-        return outcome
-
-
-def freeze_costs(costs: Any) -> Any:
-    """Return costs as pairs in the order of their names; as they are, if they are invalid."""
-    known = read_costs(costs) if costs != () else {}
-    return costs if known is None else tuple(sorted(known.items()))
-
-
-def _accept(outcomes: Sequence[Any]) -> list[Outcome] | None:
-    """Return the observable outcomes of a usual answer; None for one that needs all checks.
-
-    Every answer passes through this fast path. It accepts nothing that `check_outcomes` refuses.
-    """
-    safe: list[Outcome] = []
-    failing: list[Outcome] = []
-    probabilities, labels, states, nameless = [], [], [], 0
-    try:
-        for outcome in outcomes:
-            if type(outcome) is not Outcome:
-                return None
-            probability, reward, state = outcome.probability, outcome.reward, outcome.state
-            label = outcome.label
-            if not (
-                outcome.costs == ()
-                and (outcome.event is None or type(outcome.event) is str)
-                and (type(probability) is float or type(probability) in PLAIN_NUMBERS)
-                and (type(reward) is float or type(reward) in PLAIN_NUMBERS)
-                and (SMALLEST_PROBABILITY <= probability <= 1 or probability == 0)
-                and -LARGEST_REWARD <= reward <= LARGEST_REWARD
-                and state is not None
-                and not isinstance(state, Start)
-            ):
-                return None
-            probabilities.append(probability)
-            if label is not None:
-                labels.append(label if type(label) is str else str(label))
-            if state is FAILURE:
-                failing.append(outcome)
-                nameless += label is None
-            else:
-                safe.append(outcome)
-                if label is None:
-                    states.append(state)
-                else:
-                    hash(state)
-        if abs(math.fsum(probabilities) - 1) > SUM_TOLERANCE or len(set(labels)) < len(labels):
-            return None
-        observed = safe + failing
-        if 0 in probabilities:
-            observed = [outcome for outcome in observed if outcome.probability]
-        alike = nameless > 1 or len(set(states)) < len(states)
-        return merge_outcomes(observed) if alike else observed
-    except Exception:
-        return None  # `check_outcomes` describes it
-
-
-def accept_answers(given: Sequence[Sequence[Any]]) -> Answers | None:
-    """Return usual answers as columns; None if one of them needs all checks.
-
-    This is `_accept` for many answers at once, where it takes half the time.
-    """
-    try:
-        if not {Outcome}.issuperset(map(type, chain.from_iterable(given))):
-            return None
-        return accept_columns(Answers.gather(given))
-    except Exception:
-        return None  # `check_outcomes` describes it
-
-
-def accept_columns(answers: Answers) -> Answers | None:
-    """Return usual answers, in order and without impossible outcomes; see `accept_answers`."""
-    counts, probability, reward, state, label, costs, event = answers
-    kinds = set(map(type, state))
-    if (
-        0 in counts
-        or not PLAIN_NUMBERS.issuperset(map(type, probability))
-        or not PLAIN_NUMBERS.issuperset(map(type, reward))
-        or costs.count(()) != len(costs)
-        or not {str, type(None)}.issuperset(map(type, event))
-        or not {str, type(None)}.issuperset(map(type, label))
-        or type(None) in kinds
-        or any(issubclass(kind, Start) for kind in kinds)
-    ):
-        return None
-    chances, paid = np.array(probability, float), np.array(reward, float)
-    sizes = np.array(counts)
-    off = np.abs(np.add.reduceat(chances, starts(sizes)) - 1)
-    if not (
-        np.all((chances >= SMALLEST_PROBABILITY) & (chances <= 1) | (chances == 0))
-        and np.all(np.abs(paid) <= LARGEST_REWARD)
-        and np.all(off <= SUM_TOLERANCE - 1e-15 * sizes)
-    ):
-        return None
-    # Observers tell the outcomes of an answer apart: each by its label, or else by its next state.
-    seen = state
-    if label.count(None) < len(label):
-        seen = [own if name is None else name for own, name in zip(state, label, strict=True)]
-        deque(map(hash, state), maxlen=0)  # may raise
-    rest = iter(seen)
-    if sum(len(set(islice(rest, count))) for count in counts) < len(seen):
-        return None
-    place = np.repeat(np.arange(len(counts)), sizes)
-    fails = np.array([own is FAILURE for own in state])
-    before = fails[:-1] & ~fails[1:] & (place[:-1] == place[1:])
-    if chances.all() and not before.any():
-        return answers
-    kept = np.lexsort((fails, place))
-    kept = kept[chances[kept] > 0]
-    counts = np.bincount(place[kept], minlength=len(counts)).tolist()
-    return Answers(counts, *([column[k] for k in kept.tolist()] for column in answers[1:]))
-
-
-def merge_outcomes(outcomes: Iterable[Outcome]) -> list[Outcome]:
-    """Return the outcomes of an action, with those merged that cannot be distinguished."""
-    return [add_up(parts) for parts in group_outcomes(outcomes)]
-
-
-def group_outcomes(outcomes: Iterable[Outcome]) -> list[list[Outcome]]:
-    """Return groups of outcomes that cannot be distinguished, in the order of their first ones."""
-    groups: dict[Any, list[Outcome]] = {}
-    for outcome in outcomes:
-        seen: Any = str(outcome.label)
-        if outcome.label is None:
-            seen = (outcome.state, outcome.reward, outcome.costs, outcome.event)
-        groups.setdefault(seen, []).append(outcome)
-    return list(groups.values())
-
-
-def add_up(parts: Sequence[Outcome]) -> Outcome:
-    """Return the union of indistinguishable outcomes; rational probabilities stay exact."""
-    if len(parts) == 1:
-        return parts[0]
-    probabilities = [outcome.probability for outcome in parts]
-    rounded = any(isinstance(probability, float) for probability in probabilities)
-    total = math.fsum(probabilities) if rounded else sum(probabilities)
-    # Probabilities may sum to a little more than 1.
-    return replace(parts[0], probability=min(total, 1))
-
-
-def label_answers(answers: Answers) -> Sequence[str]:
-    """Return a label for each outcome of some answers, as `label_outcomes` does."""
-    if None not in answers.label:
-        return answers.label  # type: ignore[return-value]
-    return [label for outcomes in answers.split() for label in label_outcomes(outcomes)]
-
-
-def label_outcomes(outcomes: Sequence[Outcome]) -> list[str]:
-    """Return a distinct label for each outcome of one action.
-
-    Labels of the model are kept. Other labels are the text of the state, with the reward where
-    several outcomes lead to that state. States with the same text, or with that of a label, are
-    numbered.
-    """
-    if all(outcome.label is not None for outcome in outcomes):
-        return [str(outcome.label) for outcome in outcomes]
-    used = {str(outcome.label) for outcome in outcomes if outcome.label is not None}
-    reached = Counter(outcome.state for outcome in outcomes if outcome.label is None)
-    paid = Counter((outcome.state, outcome.reward) for outcome in outcomes if outcome.label is None)
-    labels = []
-    for outcome in outcomes:
-        if outcome.label is not None:
-            labels.append(str(outcome.label))
-            continue
-        text = "failure" if outcome.fails else _write(outcome.state)
-        if reached[outcome.state] > 1:  # -0 is written 0
-            text = f"{text}, reward {_write_number(outcome.reward)}"
-            if paid[outcome.state, outcome.reward] > 1:
-                parts = [f"{name} {_write_number(cost)}" for name, cost in outcome.costs]
-                text = ", ".join([text, *parts, *([outcome.event] if outcome.event else [])])
-        base, number = text, 2
-        while text in used:
-            text = f"{base} ({number})"
-            number += 1
-        used.add(text)
-        labels.append(text)
-    return labels
-
-
-def _write_number(number: Any) -> str:
-    return repr(float(number) + 0.0).removesuffix(".0")
-
-
-def _write(state: Any) -> str:
-    try:
-        return stable_text(state)
-    except Exception as error:
-        message = f"the text of a state, which is its label, raised {shorten(error)}"
-        raise ModelError(Violation(Rule.ANSWERS, message, state)) from error
-
-
-def fit_labels(outcomes: Sequence[Outcome], labels: Sequence[str], recorded: Sequence[str]) -> bool:
-    """Return whether outcomes with these labels can be those that a policy has recorded.
-
-    Their numbers agree, and labels of the model have not changed. Equal states may have different
-    texts, but a text that another outcome has recorded means that the order has changed.
-    """
-    return len(labels) == len(recorded) and all(
-        now == before or (outcome.label is None and now not in recorded)
-        for outcome, now, before in zip(outcomes, labels, recorded, strict=True)
-    )

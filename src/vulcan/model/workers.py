@@ -14,9 +14,10 @@ from time import perf_counter
 from typing import Any, Final, Self
 
 from vulcan.errors import ModelError, OptionError
+from vulcan.model.answers import Answers
 from vulcan.model.compiled import forget_compiled
 from vulcan.model.interface import Outcome, Start
-from vulcan.model.reader import Answers, ModelReader
+from vulcan.model.reader import ModelReader
 from vulcan.model.rules import Rule, Violation
 from vulcan.parallel.executors import Channel, Executor
 from vulcan.parallel.pool import WorkerPool
@@ -44,9 +45,9 @@ class WorkerReader(ModelReader):
     def __exit__(self, *error: object) -> None:
         self._pool.close()
 
-    def read(self, states: Sequence[Any], actions: Sequence[Any]) -> Answers:
+    def read_arrays(self, states: Sequence[Any], actions: Sequence[Any]) -> Answers:
         if any(isinstance(state, Start) for state in states):
-            return super().read(states, actions)
+            return super().read_arrays(states, actions)
         return Answers.gather(self.evaluate_pairs(list(zip(states, actions, strict=True))))
 
     def evaluate_pairs(self, pairs: Sequence[tuple[Any, Any]]) -> list[list[Outcome]]:

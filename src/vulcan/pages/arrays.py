@@ -20,6 +20,13 @@ of each place one after the other.
     later_risk    [M]  largest risk of what follows an unplanned outcome, if it is bounded, or 0
     later_reward  [M]  least reward of that, discounted from there on
 
+and, with hidden states, the likeliest of each belief:
+
+    belief    [N]      number of the belief
+    bars      [B + 1]  the hidden states of belief k are bars[k] to bars[k + 1] - 1
+    hidden    [H]      number of the text of a hidden state
+    weight    [H]      its probability
+
 Of a randomised policy, the draw between its members is a decision like any other, the first.
 
 `pack_arrays` makes text of them that a browser unpacks. It is a JSON header, which says where each
@@ -42,7 +49,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.model.interface import Start
+from vulcan.model.belief import Belief
+from vulcan.model.interface import Start, stable_text
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import NONE
 from vulcan.policy.policy import build_plan
@@ -51,6 +59,8 @@ from vulcan.runtime.arrays import ranges, starts
 from vulcan.runtime.formatting import clip
 
 OMITTED: Final = -4  # the continuation is planned, but not on this page
+
+MOST_BARS: Final = 12  # hidden states that a page shows of a belief
 
 DRAW: Final = "draw one of the plans"
 NOWHERE: Final = (np.nan, np.nan)
@@ -61,8 +71,9 @@ class Places:
     """The places of a plan; see the head of this module for the arrays.
 
     `texts` are what the numbers of texts stand for, `weights` the γ^t of each depth, `position` has
-    shape [N, 2] (where on the map each place is; None without a map), and `total` is the number of
-    places of the plan, with those that were omitted.
+    shape [N, 2] (where on the map each place is; None without a map), `beliefs` the arrays of
+    beliefs, if there are any, and `total` is the number of places of the plan, with those that were
+    omitted.
     """
 
     depth: NDArray[np.int64]
@@ -83,6 +94,7 @@ class Places:
     texts: list[str]
     weights: list[float]
     position: NDArray[np.float64] | None
+    beliefs: dict[str, NDArray[Any]]
     total: int
 
     def __len__(self) -> int:
@@ -143,6 +155,7 @@ def collect_arrays(places: DecisionPoints, reader: ModelReader, most: int | None
         "reward": values["reward_ahead"][kept],
         **_take_outcomes(places, kept, texts),
     }
+    beliefs = _take_beliefs([places.states[k] for k in numbers.tolist()], which.ravel(), texts)
     position = None
     if hasattr(reader.model, "page_map"):  # where on the map each place is
         objects = (places.states[number] for number in rows["state"][kept].tolist())
@@ -155,8 +168,29 @@ def collect_arrays(places: DecisionPoints, reader: ModelReader, most: int | None
         _put_draw_first(columns, texts)
         weights = [1.0, *weights]
         position = None if position is None else np.concatenate([[NOWHERE], position])
+        beliefs |= {name: np.append(NONE, k) for name, k in beliefs.items() if name == "belief"}
     names = list(texts)
-    return Places(**columns, texts=names, weights=weights, position=position, total=len(rows))
+    return Places(
+        **columns, texts=names, weights=weights, position=position, beliefs=beliefs, total=len(rows)
+    )
+
+
+def _take_beliefs(
+    states: list[Any], which: NDArray[np.intp], texts: dict[str, int]
+) -> dict[str, NDArray[Any]]:
+    """Return the arrays of beliefs; `which` has the number of each place's state."""
+    known = [state if isinstance(state, Belief) else None for state in states]
+    if not any(known):
+        return {}
+    listed = [list(b.probabilities.items())[:MOST_BARS] if b else [] for b in known]
+    pairs = [pair for bars in listed for pair in bars]
+    named = [texts.setdefault(clip(stable_text(state)), len(texts)) for state, _ in pairs]
+    return {
+        "belief": which,
+        "bars": np.append(0, np.cumsum([len(bars) for bars in listed])),
+        "hidden": np.array(named, np.int64),
+        "weight": np.array([float(chance) for _, chance in pairs]),
+    }
 
 
 def _choose(rows: NDArray[Any], most: int | None) -> NDArray[np.intp]:
@@ -253,6 +287,7 @@ def pack_arrays(places: Places) -> str:
     arrays: dict[str, NDArray[Any]] = {
         **{name: getattr(places, name).astype("<f4") for name in REALS},
         **{name: getattr(places, name).astype("<i4") for name in WHOLES},
+        **{k: a.astype("<f4" if k == "weight" else "<i4") for k, a in places.beliefs.items()},
         "ends": np.cumsum([len(text) for text in texts], dtype="<i4"),
         "letters": np.frombuffer(b"".join(texts), "u1"),
     }

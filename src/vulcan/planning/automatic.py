@@ -68,6 +68,7 @@ class Automatic(Solver):
     method: ClassVar[str] = "unrolls as long as that pays"
     sampling: ClassVar[bool] = True
     threads: ClassVar[bool] = True
+    devices: ClassVar[bool] = True
     covers: ClassVar[Coverage] = Coverage.DETERMINISTIC
     options: ClassVar[Sequence[Option]] = (RANDOMISED_OPTION,)
     default_gap: ClassVar[float] = 1e-4
@@ -94,7 +95,8 @@ class Automatic(Solver):
             return Vulcan().search(problem, reader, monitor, options)
         # A graph that is shared keeps the order in which Vulcan expands it.
         graph = None if samples else options.graph
-        run = ExactSearch(problem, reader, monitor, self, graph, options.threads)
+        where = options.threads, options.device
+        run = ExactSearch(problem, reader, monitor, self, graph, *where)
         monitor.start_clock()
         if samples:
             most = min(n for n in (given.samples, given.histories, PROBED) if n is not None)
@@ -113,7 +115,8 @@ class Automatic(Solver):
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
     ) -> Finding:
         """Unroll a problem with several constraints as far as the limits allow, and solve it."""
-        run = ExactSearch(problem, reader, monitor, self, options.graph, options.threads)
+        where = options.threads, options.device
+        run = ExactSearch(problem, reader, monitor, self, options.graph, *where)
         monitor.start_clock()
         unrolled = run.unroll(while_it_pays=True)
         if not unrolled and run.finds_histories and monitor.stopped_by is None:

@@ -56,6 +56,7 @@ def solve(
     parallel: int | str | Executor | None = None,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     progress: bool | OnProgress | None = None,
+    device: str = "cpu",
 ) -> Result:
     """Plan, and certify the plan.
 
@@ -96,6 +97,9 @@ def solve(
     progress
         True shows the progress in the terminal, False never; by default a terminal or a notebook
         shows it after two seconds. A function is called with a `Progress` about ten times a second.
+    device
+        "cuda" computes large dynamic programs on a GPU of NVIDIA, with the same results (needs
+        `vulcan-planner[cuda]`). Certificates are always computed on the processor.
 
     Returns
     -------
@@ -123,7 +127,7 @@ def solve(
     (1.528, True)
     """
     limits = Limits.combine(limits, time_limit=time_limit, samples=samples, gap=gap)
-    options = Options(seed, checkpoint=Checkpoint.read(checkpoint))
+    options = Options(seed, checkpoint=Checkpoint.read(checkpoint), device=device)
     chosen = read_solver(solver, limits)
     return plan_and_certify(problem, chosen, limits, options, parallel=parallel, progress=progress)
 

@@ -7,6 +7,7 @@ little-endian bytes:
     format 2   `RandomisedContent`  weights, and a `Content` for each member
     format 3   `Content`            a deterministic policy, and what bounds its frontier
     format 4   either of the first two, with constraints and what outcomes are charged for them
+    format 5   likewise, with the chain on (decision, hidden state) of each member
 
 docs/reference/policy-format.md describes the format for other readers.
 
@@ -34,7 +35,7 @@ from vulcan.numerics import LARGEST_REWARD, SUM_TOLERANCE, UNPLANNED
 from vulcan.policy.policy import About, AnyPolicy, Beyond, Policy, RandomisedPolicy
 from vulcan.runtime.files import Seal
 
-SEAL: Final = Seal("policy", b"VULCAN\x1a\n", 4, PolicyFileError)
+SEAL: Final = Seal("policy", b"VULCAN\x1a\n", 5, PolicyFileError)
 
 TYPES: Final = {
     "action": "<i4",
@@ -67,6 +68,7 @@ class Content(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     arrays: dict[str, bytes]
     beyond: BeyondContent | None = None
     charges: dict[str, bytes] | None = None
+    unfolded: Content | bool | None = None  # False: none is known, or it is one
 
 
 class RandomisedContent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -92,15 +94,17 @@ def decode_policy(content: bytes) -> Policy:
 def save_policy(policy: AnyPolicy, path: str | os.PathLike[str]) -> None:
     """Write a policy to a file, atomically."""
     content: Content | RandomisedContent
+    seen = any(member.unfolded is not None for member in policy.members)
     if isinstance(policy, Policy):
-        content, version = _describe(policy), 1 if policy.beyond is None else 3
+        content, version = _describe(policy, seen), 1 if policy.beyond is None else 3
     else:
-        members = [_describe(member) for member in policy.members]
+        members = [_describe(member, seen) for member in policy.members]
         content, version = RandomisedContent(list(policy.weights), members), 2
     if any(member.about.constraints or member.charges for member in policy.members):
         if version == 3:
             raise PolicyError(BOUNDED)
         version = 4
+    version = 5 if seen else version
     replace(SEAL, version=version).write(path, msgspec.msgpack.encode(content))
 
 
@@ -128,16 +132,19 @@ def _decode(content: bytes, kind: type[Decoded]) -> Decoded:
         raise PolicyError(str(error)) from error
 
 
-def _describe(policy: Policy) -> Content:
+def _describe(policy: Policy, seen: bool = False) -> Content:
     arrays = {name: getattr(policy, name).astype(kind).tobytes() for name, kind in TYPES.items()}
     beyond = None
     if policy.beyond is not None:
         claim, *numbers = policy.beyond
         beyond = BeyondContent(claim, *(column.astype("<f8").tobytes() for column in numbers))
     charges = None
-    if policy.about.constraints or policy.charges:
+    if seen or policy.about.constraints or policy.charges or policy.unfolded is not None:
         charges = {name: c.astype("<f8").tobytes() for name, c in policy.charges.items()}
-    return Content(policy.about, list(policy.labels), arrays, beyond, charges)
+    unfolded: Content | bool | None = False if seen else None
+    if policy.unfolded is not None:
+        unfolded = _describe(policy.unfolded, True)
+    return Content(policy.about, list(policy.labels), arrays, beyond, charges, unfolded)
 
 
 def _build(content: Content) -> Policy:
@@ -164,6 +171,8 @@ def _build(content: Content) -> Policy:
     problem = _find_problem(policy)
     if problem:
         raise PolicyError(problem)
+    if isinstance(content.unfolded, Content):
+        policy.unfolded = _build(content.unfolded)
     for text in policy.about.constraints:  # a limit without a text is not known
         with suppress(VulcanError):
             policy.constraints += (read_constraint(text),)

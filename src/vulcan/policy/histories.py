@@ -16,8 +16,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from vulcan.errors import OptionError, PolicyError
+from vulcan.model.answers import label_outcomes
 from vulcan.model.interface import FAILURE, Outcome
-from vulcan.model.reader import ModelReader, label_outcomes
+from vulcan.model.reader import ModelReader
 from vulcan.policy.policy import Policy
 
 History = Sequence[tuple[str, str]]

@@ -41,7 +41,7 @@ from __future__ import annotations
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import msgspec
@@ -209,6 +209,8 @@ class Policy(AnyPolicy):
     ) -> None:
         self.about, self.weights, self.beyond = about, (1.0,), beyond
         self.reader: ModelReader | None = None
+        # The same decisions, each with a hidden state; known after a certificate with these.
+        self.unfolded: Policy | None = None
         self.risk_bound: RiskBound | None = None  # only known to the process that planned for it
         self.constraints: tuple[Constraint, ...] = ()  # that it was made for, beside the bound
         self.labels = tuple(labels)
@@ -265,7 +267,7 @@ class Policy(AnyPolicy):
     def attach(self, reader: ModelReader | None) -> Policy:
         bound = self.cut_off()
         bound.beyond, bound.reader, bound.risk_bound = self.beyond, reader, self.risk_bound
-        bound.constraints = self.constraints
+        bound.constraints, bound.unfolded = self.constraints, self.unfolded
         return bound
 
     def cut_off(self) -> Policy:
@@ -289,7 +291,7 @@ class Policy(AnyPolicy):
         """Support pickling, with the model."""
         model = None if self.reader is None else self.reader.model
         own = (*self._arrays(), self.beyond, self.charges)
-        return (_rebuild, (model, self.constraints, self.about, self.labels, *own))
+        return (_rebuild, (model, self.constraints, self.unfolded, self.about, self.labels, *own))
 
     def start(self, seed: int | None = None) -> Run:
         from vulcan.policy.run import Run
@@ -310,9 +312,9 @@ class Policy(AnyPolicy):
         return load_policy(path)
 
 
-def _rebuild(model: Any, constraints: tuple[Constraint, ...], *parts: Any) -> Policy:
+def _rebuild(model: Any, constraints: Any, unfolded: Policy | None, *parts: Any) -> Policy:
     policy = Policy(*parts)
-    policy.constraints = constraints
+    policy.constraints, policy.unfolded = constraints, unfolded
     return policy if model is None else policy.attach(ModelReader(model))
 
 
@@ -453,27 +455,3 @@ def describe_mismatch(about: About, reader: ModelReader, detail: str) -> Mismatc
         f"this policy was made for {about.model} (horizon {about.horizon}); "
         f"{describe_model(reader.model)} is another, or no longer answers the same: {detail}"
     )
-
-
-def build_policy(
-    about: About,
-    decisions: Iterable[tuple[str, Sequence[str], Sequence[float], Sequence[float], Sequence[int]]],
-) -> Policy:
-    """Return the policy of decisions in the order of their nodes' numbers.
-
-    A decision is an action, and the labels, probabilities, rewards and children of its outcomes.
-    """
-    numbers: dict[str, int] = {}
-    actions: list[int] = []
-    first = [0]
-    rows: list[tuple[int, float, float, int]] = []
-    for action, labels, *columns in decisions:
-        actions.append(numbers.setdefault(action, len(numbers)))
-        named = [numbers.setdefault(label, len(numbers)) for label in labels]
-        rows.extend(zip(named, *columns, strict=True))
-        first.append(len(rows))
-    kinds = {"label": "i4", "probability": "f8", "reward": "f8", "child": "i4"}
-    table = np.array(rows, list(kinds.items()))
-    nodes = np.array(actions, np.int32), np.array(first, np.int64)
-    label, probability, reward, child = (table[name].copy() for name in kinds)
-    return Policy(about, tuple(numbers), *nodes, label, probability, reward, child)

@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from vulcan.constraints import charge
 from vulcan.errors import ModelError, PolicyError
+from vulcan.model.answers import label_outcomes
 from vulcan.model.belief import Belief
 from vulcan.model.interface import Start, stable_text
-from vulcan.model.reader import ModelReader, label_outcomes
+from vulcan.model.reader import ModelReader
 from vulcan.model.rules import check_state, is_equal
 from vulcan.numerics import DEFAULT, END, FAILED, TOLERANCE, UNPLANNED, Number
 from vulcan.parameters import require_number, shorten

@@ -21,16 +21,10 @@ from numpy.typing import NDArray
 
 from vulcan.constraints import Constraint, charge, list_quantities, read_quantity
 from vulcan.errors import MismatchError
+from vulcan.model.answers import Answers, fit_labels, label_answers, label_outcomes
 from vulcan.model.belief import BeliefModel
 from vulcan.model.interface import FAILURE, Outcome, Start, stable_text
-from vulcan.model.reader import (
-    Answers,
-    ModelReader,
-    StateNumbers,
-    fit_labels,
-    label_answers,
-    label_outcomes,
-)
+from vulcan.model.reader import ModelReader, StateNumbers
 from vulcan.numerics import AGREEMENT, END, FAILED, NONE, Number
 from vulcan.parameters import shorten
 from vulcan.policy.policy import About, AnyPolicy, Policy, describe_mismatch
@@ -327,6 +321,10 @@ class Evaluations:
         """The number of pairs."""
         return len(self._first) - 1
 
+    def start(self) -> list[int]:
+        """Return the states before the first decision."""
+        return [0]
+
     def follow(
         self, number: int, nodes: NDArray[Any], states: NDArray[Any], level: int
     ) -> Followed:
@@ -417,7 +415,7 @@ class Evaluations:
         """Return the columns of a chain whose places have these pairs and targets."""
         first = np.array(self._first)
         counts = (first[1:] - first[:-1])[rows]
-        flat = ranges(first[rows], counts)
+        self._flat = flat = ranges(first[rows], counts)
         columns = []
         for column, exact in zip((self._probability, self._reward), self._exact, strict=True):
             numbers = np.array(column, object if exact else float)
@@ -426,26 +424,29 @@ class Evaluations:
             columns.append(numbers[flat])
         return np.repeat(np.arange(len(rows)), counts), targets, *columns
 
-    def list_charges(self, rows: NDArray[Any]) -> list[NDArray[Any]]:
+    def list_charges(self) -> list[NDArray[Any]]:
         """Return a column for each constraint: what each of the same transitions is charged."""
-        first = np.array(self._first)
-        flat = ranges(first[rows], (first[1:] - first[:-1])[rows])
         columns = []
         for charges in self._charges.values():
             plain = all(float(number) == number for number in set(charges))
-            columns.append(np.array(charges, float if plain else object)[flat])
+            columns.append(np.array(charges, float if plain else object)[self._flat])
         return columns
+
+    def close(self, chain: Any) -> None:
+        """Complete the chain of the same transitions."""
+        chain.quantities = self.quantities
+        chain.probability = np.array(self._probability)[self._flat]
 
     def _add(self, answers: Answers) -> None:
         """Add the outcomes of pairs as rows."""
         begin, labels = len(self._label), self._labels
         for column, exact in zip((answers.probability, answers.reward), self._exact, strict=True):
-            if not {float}.issuperset(map(type, column)):
+            if not isinstance(column, np.ndarray):
                 exact.update((k, n) for k, n in enumerate(column, begin) if float(n) != n)
         self._label.extend([labels.setdefault(n, len(labels)) for n in label_answers(answers)])
         self._named += bytes(label is not None for label in answers.label)
-        self._probability.extend(answers.probability)
-        self._reward.extend(answers.reward)
+        self._probability.frombytes(np.asarray(answers.probability, float).tobytes())
+        self._reward.frombytes(np.asarray(answers.reward, float).tobytes())
         self._arrival.extend(self._number(answers.state))
         self._first.extend((self._first[-1] + np.cumsum(answers.counts)).tolist())
         for outcome in chain.from_iterable(answers.split()) if self._constraints else ():

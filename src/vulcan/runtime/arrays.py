@@ -32,7 +32,7 @@ FORESIGHT, LEAST_SPACE = 64, 1 << 32
 
 def starts(counts: NDArray[Any]) -> NDArray[np.intp]:
     """Return where each of some consecutive ranges begins."""
-    return np.asarray(np.cumsum(counts, dtype=np.intp) - counts, np.intp)
+    return np.asarray(counts.cumsum(dtype=np.intp) - counts, np.intp)
 
 
 def ranges(firsts: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.intp]:
@@ -68,6 +68,18 @@ def lengthen(array: NDArray[Any], filled: int, length: int) -> NDArray[Any]:
     # As bytes, which are copied at once; records are copied field by field.
     grown[:filled].view(np.uint8)[:] = array[:filled].view(np.uint8)
     return grown
+
+
+def keep_rows(array: NDArray[Any], kept: NDArray[np.intp]) -> None:
+    """Move some rows to the front; the memory after them returns to the system, where mapped."""
+    row = array[:1].nbytes
+    rows = np.ndarray(len(array), f"V{row}", array.data)  # records are copied field by field
+    rows[: len(kept)] = rows[kept]
+    whole = array.base
+    if isinstance(whole, np.ndarray) and isinstance(whole.base, mmap.mmap):
+        begin = -(-len(kept) * row // mmap.PAGESIZE) * mmap.PAGESIZE
+        if begin < array.nbytes:
+            whole.base.madvise(mmap.MADV_DONTNEED, begin, array.nbytes - begin)
 
 
 def require(condition: object, problem: str) -> None:

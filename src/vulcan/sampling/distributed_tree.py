@@ -205,7 +205,7 @@ class ShardHost(PriceArrays):
                     report[name][k] = returns[name][nodes["level"][k]]
         return report, {
             "histories": self.histories,  # nodes of all shards
-            "memory": self.capacity,
+            "memory": self.memory,
             "evaluations": self.graph.evaluations,
             "full": self._full,  # whether memory has run out
         }
@@ -386,6 +386,9 @@ class DistributedTree(PriceRun):
                     self._widen_span(root, shard)
             self.full = any(totals["full"] for _, totals in reports.values())
             orders = {n: some for n, some in orders.items() if n not in self._owners}
+
+    def recycle(self, best: Candidate | None) -> None:
+        """Shards stay as they are: the search ends where memory is full."""
 
     def _read(self, worker: Worker, report: Report) -> NDArray[np.intp]:
         """Write a report of shards into the upper tree, and return their roots."""

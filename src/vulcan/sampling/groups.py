@@ -27,8 +27,9 @@ from numpy.typing import NDArray
 
 from vulcan.bounds.base import RiskBound
 from vulcan.exact.acceptance import accepts
+from vulcan.model.answers import Answers
 from vulcan.model.interface import FAILURE, Outcome
-from vulcan.model.reader import Answers, ModelReader
+from vulcan.model.reader import ModelReader
 from vulcan.numerics import END
 
 BINS: Final = 48  # prices of a decision, each half of the next one

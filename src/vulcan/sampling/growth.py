@@ -40,8 +40,9 @@ from vulcan.certificate.certify import Certificate, certify
 from vulcan.errors import ModelError
 from vulcan.exact.acceptance import accepts
 from vulcan.graph.states import Rows
+from vulcan.model.answers import Answers, label_answers
 from vulcan.model.interface import FAILURE, Start
-from vulcan.model.reader import Answers, ModelReader, label_answers
+from vulcan.model.reader import ModelReader
 from vulcan.model.rules import Rule
 from vulcan.numerics import ANY, DEFAULT, END, FAILED, NONE, UNPLANNED
 from vulcan.policy.policy import About, Beyond, Policy

@@ -92,7 +92,7 @@ class KernelRun:
 
     @property
     def capacity(self) -> int:
-        """Bytes of all rows of tree and graph, filled or not: never more than the limit."""
+        """Bytes of all rows of tree and graph, filled or not."""
         arrays = (getattr(self, name) for names in self.GROWING.values() for name in names)
         return int(sum(array.nbytes for array in arrays)) + self.graph.capacity
 
@@ -121,7 +121,7 @@ class KernelRun:
         """
         if wants == codes.NEEDS_STATE:
             # There may be no room for one more large answer.
-            if self.memory + self._largest_answer > self.limit:
+            if self.memory + self._largest_answer > most:
                 return False
             self._expand([state, *ahead])
         elif wants == codes.NEEDS_ROWS:

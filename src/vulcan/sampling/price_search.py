@@ -5,6 +5,10 @@ for each the subtree, the price, and whether it follows the current plan. Then e
 its samples. After the batch, the upper tree renews its values and judges the first actions. The
 search depends on sample counts alone, so the same samples and seed give the same tree.
 
+**Memory.** A history that was visited once, as most are, has a path of its own below it, and an
+estimate from one sample. `PriceRun.recycle` drops such paths where memory is full: the histories
+become leaves, keep their values, and are opened again at their next visit.
+
 **Workers.** Subtrees share nothing (`vulcan.sampling.tree`), so values and policies are the same
 with any number of workers; only the numbers of rows and nodes differ, and with them the point where
 memory runs out. Several workers are threads, since kernels release the interpreter lock. Each adds
@@ -39,8 +43,9 @@ from vulcan.model.interface import Outcome
 from vulcan.model.reader import ModelReader
 from vulcan.numerics import NONE
 from vulcan.problem import Problem
-from vulcan.runtime.arrays import require, set_apart, unpack_array
+from vulcan.runtime.arrays import keep_rows, ranges, require, set_apart, unpack_array
 from vulcan.runtime.limits import Limits, Monitor
+from vulcan.sampling.candidate import Candidate
 from vulcan.sampling.checkpoint import Snapshot, are_price_indices, check_price_tree
 from vulcan.sampling.completion import (
     Completion,
@@ -54,6 +59,8 @@ from vulcan.sampling.tree import PriceArrays, Subtree, make_returns, require_siz
 from vulcan.solvers.base import Options
 
 SHARE_OF_SAMPLING: Final = 0.65  # of memory
+RECYCLED: Final = 0.75  # recycling that leaves more than this share of memory is not worth it
+NO_ROWS: Final = np.zeros(0, np.int32)
 BATCHES: Final = 32  # a batch has this many times fewer samples than were taken so far
 LARGEST_BATCH: Final = 1 << 14
 FIRST_SAMPLES: Final = 64  # until the size of rewards is known well enough for first prices
@@ -181,6 +188,15 @@ class PriceRun(PriceArrays):
             self.full = not all(self.sample_subtree(subtree, most) for subtree in subtrees)
         else:
             self.full = not self._threads.sample(subtrees, most)
+        if self.full:  # the rest of the orders is left for later
+            left = [
+                (root, some[int(s.control["done"][0]) :])
+                for (root, some), s in zip(work, subtrees, strict=True)
+            ]
+            self._orders = np.concatenate([*(some for _, some in left), self._orders])
+            numbers = np.repeat([root for root, _ in left], [len(some) for _, some in left])
+            self._roots = np.concatenate([numbers.astype(np.int32), self._roots])
+            self.samples -= len(numbers)
         for (root, _), subtree in zip(work, subtrees, strict=True):
             self._widen_span(root, subtree.returns[int(self.nodes["level"][root])])
 
@@ -205,6 +221,59 @@ class PriceRun(PriceArrays):
         for node in nodes:
             self.open_actions(node)
             self.add_upper_node(node, self._find_subtree(node).returns)
+
+    # Memory.
+
+    def recycle(self, best: Candidate | None) -> None:
+        """Forget what was sampled below the less visited half of histories, where memory is full.
+
+        These become leaves again, with the values that they have. Upper nodes, the marked plan and
+        the best policy stay. It is no longer `full` if that frees a quarter of the memory.
+        """
+        before, nodes = self.memory, self.nodes[: int(self.sizes["nodes"][0])]
+        edges = self.edges[: int(self.sizes["edges"][0])]
+        opened = (nodes["first_edge"] != NONE) & (nodes["visits"] > 0)
+        if not opened.any():
+            return
+        known = self.graph.states.array["action_count"][: self.graph.states.count] > 0
+        # Plans that were written out may have filled most rows: then they go, and the tree stays.
+        least = np.median(nodes["visits"][opened]) if 2 * opened.sum() > known.sum() else 0
+        kept = nodes["visits"] > least
+        kept[[0, *self.upper_nodes, *self._marked]] = True
+        kept &= opened
+        counts = nodes["edge_count"][kept]
+        kept_edges = np.sort(ranges(nodes["first_edge"][kept], counts))
+        followed = kept_edges[edges["first_child"][kept_edges] != NONE]
+        children = ranges(edges["first_child"][followed], edges["children"][followed])
+        kept_nodes = np.append(0, np.sort(children))
+        node_map, edge_map = (np.full(len(rows), NONE, np.int32) for rows in (nodes, edges))
+        node_map[kept_nodes] = np.arange(len(kept_nodes), dtype=np.int32)
+        edge_map[kept_edges] = np.arange(len(kept_edges), dtype=np.int32)
+        if isinstance(self.graph, CompiledGraph):
+            marked = nodes["state"][self._marked]  # which may have rows without edges
+            states = np.unique(np.concatenate([nodes["state"][kept], marked]))
+            taken = NO_ROWS if best is None or best.graph is not None else best.rows
+            nodes["state"] = self.graph.recycle(states, taken)[nodes["state"]]
+        nodes["first_edge"] = np.where(kept, edge_map[nodes["first_edge"]], NONE)
+        edges["first_child"][followed] = node_map[edges["first_child"][followed]]
+        for kind, rows in (("nodes", kept_nodes), ("edges", kept_edges)):
+            for name in self.GROWING[kind]:
+                keep_rows(getattr(self, name), rows)
+            self.sizes[kind] = len(rows)
+        self._renumber(node_map)
+        self.full = self.full and self.memory > RECYCLED * before
+
+    def _renumber(self, numbers: NDArray[np.int32]) -> None:
+        """Give nodes new numbers, everywhere but in the arrays of the tree."""
+        self.upper_nodes, self._roots = numbers[self.upper_nodes], numbers[self._roots]
+        self._marked = numbers[self._marked].astype(np.int64)
+        self._subtrees = {int(numbers[root]): some for root, some in self._subtrees.items()}
+        self._retired = {int(numbers[root]): some for root, some in self._retired.items()}
+        for root, subtree in self._subtrees.items():
+            if subtree.control is not None:
+                subtree.control["root"] = root
+        if self._threads is not None:
+            self._threads.forget_stretches()
 
     def judge(self) -> None:
         """Renew the values of the upper tree and judge the first actions."""
@@ -395,6 +464,14 @@ class SampleThreads:
     def _count_free(self, worker: int) -> int:
         return int(self._ends[worker]["nodes"][0] - self._sizes[worker]["nodes"][0])
 
+    def forget_stretches(self) -> None:
+        """Give up all stretches, whose rows are gone."""
+        self._left = 0
+        for evaluator in self._evaluators:
+            evaluator.forget_rows()
+        for some in (*self._sizes, *self._ends):
+            some[:] = 0
+
     def complete(self) -> Completion:
         """Return the object that evaluates and writes policies below the upper tree."""
         run, returns, free = self._run, self._run.merge_returns(), SimpleQueue[HistoryCompletion]()
@@ -424,7 +501,7 @@ class SampleThreads:
         workers = range(len(self._evaluators))
         while waiting:
             for worker in workers:
-                if not self._make_room(worker, most):
+                if self._run.memory > most or not self._make_room(worker, most):
                     return False
             needs = list(self.pool.map(self._work, workers, repeat(waiting)))
             for evaluator, wants in zip(self._evaluators, needs, strict=True):

@@ -49,6 +49,7 @@ from vulcan.model.reader import ModelReader
 from vulcan.numerics import NONE
 from vulcan.problem import Problem
 from vulcan.runtime.arrays import lengthen
+from vulcan.runtime.devices import open_arrays
 from vulcan.sampling.kernel_run import KernelRun
 from vulcan.solvers.local_tests import LocalConstraint
 
@@ -59,6 +60,7 @@ SETTLED: Final = 2e-4  # no more prices are tried for less than this share of th
 MOST_PRICES: Final = 8  # of a case
 STEP: Final = 1e-4  # by this share of a price, another one shows the risk
 HISTORIES_AT_ONCE: Final = 256  # opened before `hurried` is checked again
+WORK_OF_TABLE: Final = 1 << 15  # histories that are opened in the time of a table of a GPU
 
 History = tuple[int, ...]
 """The numbers of actions and outcomes, in turn, that lead to a history."""
@@ -109,6 +111,7 @@ class Proof(KernelRun):
         memory: int | None = None,
         known: StateGraph | None = None,
         hurried: Callable[[], bool] = lambda: False,
+        device: str = "cpu",
     ) -> None:
         from vulcan.kernels import value_bounds
 
@@ -120,13 +123,16 @@ class Proof(KernelRun):
             form.bound is not None or form.value_bound is not None or not self._bounded
         )
         super().__init__(problem, reader, LocalConstraint(), known, memory, compiled)
-        self._kernels, self._hurried = value_bounds, hurried
+        self._kernels, self._hurried, self._device = value_bounds, hurried, device
+        self._shows: dict[float, Callable[[NDArray[Any]], None]] = {}  # tables of a GPU, by price
+        self._risks: dict[tuple[float, int], float] = {}  # of best policies, by price and history
         self._trees: dict[float, Any] = {}  # of `value_bounds.Bounds`, by price
         self.full = False
         self.rewards: list[float] = []
         self._cases: list[Case] = []
         self.upper = math.inf
         self.work: list[tuple[float, int]] = []
+        self._tabulate(None)
 
     def improve(self, price: float, histories: int) -> None:
         """Open this many histories, given the price that decides now, and lower `upper`."""
@@ -219,6 +225,7 @@ class Proof(KernelRun):
         wants = codes.NEEDS_ROOM
         while wants != codes.KNOWN:
             tree = self._tree_of(price)
+            self._show(price)
             wants = int(self._kernels.reach_children(self.arrays(), tree, node, level, k))
             if wants != codes.KNOWN and not self._answer(price, wants):
                 raise OutOfMemoryError
@@ -237,9 +244,11 @@ class Proof(KernelRun):
         more = STEP * price or STEP * float(tree.progress["largest"][0]) or STEP
         risks = np.zeros(len(ends.nodes))
         for place, node in enumerate(ends.nodes.tolist()):
-            self._begin(price, node, len(ends.histories[place]) // 2)
-            other = self._kernels.find_value(self.arrays(), tree, visits, price + more)
-            risks[place] = (float(tree.nodes["upper"][node]) - other) / more
+            if (price, node) not in self._risks:
+                self._begin(price, node, len(ends.histories[place]) // 2)
+                other = self._kernels.find_value(self.arrays(), tree, visits, price + more)
+                self._risks[price, node] = (float(tree.nodes["upper"][node]) - other) / more
+            risks[place] = self._risks[price, node]
         return self._value_of(case, price), ends.risk + float(ends.chances @ risks), risks
 
     def _choose_price(self, case: Case) -> float | None:
@@ -319,6 +328,7 @@ class Proof(KernelRun):
     def _begin(self, price: float, node: int, level: int) -> Any:
         """Let kernels begin at a history."""
         progress = self._tree_of(price).progress[0]
+        self._show(price)
         progress["start"], progress["start_level"] = node, level
         return progress
 
@@ -369,12 +379,29 @@ class Proof(KernelRun):
 
     @property
     def opened(self) -> int:
-        """Histories opened so far, for all prices."""
-        return sum(int(tree.progress["opened"][0]) for tree in self._trees.values())
+        """Histories opened so far, for all prices; a table of a GPU counts as many."""
+        tables = WORK_OF_TABLE * len(self._shows)
+        return tables + sum(int(tree.progress["opened"][0]) for tree in self._trees.values())
+
+    def _show(self, price: float) -> None:
+        """Let the model find the values of a GPU for a price, if there are any."""
+        if price in self._shows:
+            assert isinstance(self.graph, CompiledGraph)
+            self._shows[price](self.graph.parameters)
+
+    def _tabulate(self, price: float | None) -> None:
+        """Have the values for a price computed on the GPU, if the model can; load it for None."""
+        if self._device == "cpu" or not isinstance(self.graph, CompiledGraph):
+            return
+        if self.graph.compiled.tabulate is not None:
+            show = self.graph.compiled.tabulate(open_arrays(), price)
+            if show is not None and price is not None:
+                self._shows[price] = show
 
     def _tree_of(self, price: float) -> Any:
         """Return the histories that were opened for a price."""
         if price not in self._trees:
+            self._tabulate(price)
             kernels, levels = self._kernels, self.reader.levels
             tree = self._trees[price] = kernels.Bounds(
                 nodes=np.zeros(64, kernels.NODE),

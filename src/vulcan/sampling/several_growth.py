@@ -33,7 +33,7 @@ from vulcan.exact.several import CLOSE, MixtureProgram, PricedPoints, WeightedBo
 from vulcan.exact.several import load_kernels as load_programs
 from vulcan.exact.sweeps import PolicyPoint
 from vulcan.graph.states import Rows, charge_outcomes
-from vulcan.model.reader import Answers
+from vulcan.model.answers import Answers
 from vulcan.numerics import NONE
 from vulcan.problem import Problem
 from vulcan.sampling.groups import ActionEvaluator, Groups, Row
@@ -149,7 +149,7 @@ class ChargedTree(PlanTree):
 
     def _price(self, states: Sequence[Any], answers: Answers, risk: Floats) -> Floats:
         constraints, taken = self._several.constraints, self._taken.extend(len(risk))["of"]
-        for k, outcomes in enumerate(answers.split(0, len(risk))):
+        for k, outcomes in enumerate(answers.take(range(len(risk))).split()):
             own, means = charge_outcomes(constraints, states[k], outcomes)
             taken[k] = risk[k], *means
             self._own.extend(len(own))["of"] = own

@@ -36,6 +36,7 @@ from vulcan.solvers.local_tests import LocalConstraint
 
 MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 
+SPACE: Final = 2  # times the memory limit: rows that may be reserved, filled or not
 LARGEST: Final = 1e22  # the largest size of rewards, and of their sums
 
 
@@ -176,9 +177,13 @@ class PriceArrays(KernelRun):
 
     def sample_subtree(self, subtree: Subtree, most: float) -> bool:
         """Take the samples that a subtree was ordered; False if memory is short."""
+        if self.memory > most:
+            return False
         while (wants := subtree.sample(self.arrays(), self.tree())) != codes.DONE:
             node = subtree.path["node"][subtree.control["depth"][0]]
-            if not self.satisfy(wants, int(self.nodes["state"][node]), most):
+            # Rows count when they are filled, so that a resumed search runs out at the same sample.
+            room = most if wants == codes.NEEDS_STATE else SPACE * self.limit
+            if not self.satisfy(wants, int(self.nodes["state"][node]), room):
                 return False
         return True
 

@@ -6,8 +6,9 @@ the paper's planner, improved; `LocalVulcan.paper()` is the printed one.
 
 A search goes in rounds (`VulcanSearch.run`): sample, plan, prove. A round makes a plan over the
 tree (`vulcan.sampling.plan`), a fine one in the last round, and lowers the upper bound
-(`vulcan.sampling.proof`), on another thread if there are several. When the tree has no room for
-more samples, the upper bound gets the time that is left. Where states merge and the
+(`vulcan.sampling.proof`), on another thread if there are several. Where memory is full, the less
+visited half of the tree is recycled (`PriceRun.recycle`); if that frees too little, sampling ends,
+and the upper bound gets the time that is left. Where states merge and the
 state–step pairs are few enough, the plan is made over these instead. Before the next samples,
 prices move closer to those that decide between the first actions, and a coarse plan is made that
 guides half of these samples.
@@ -107,7 +108,8 @@ class VulcanSearch:
         self._merged_upper, self._merged_rewards = math.inf, list[float]()
         memory = int(SHARE_OF_PROOF * self._tree.limit)
         graph = self._tree.known_graph
-        self._proof = Proof(problem, reader, memory, graph, lambda: monitor.overdue)
+        self._proof_until = math.inf  # by `time.perf_counter`
+        self._proof = Proof(problem, reader, memory, graph, self._hurries_proof, options.device)
         self._proved_for = 0  # number of samples when the upper bound was last lowered
         self._local_samples = 0  # of the search with a local test that found the best policy
         self._after_round = False  # whether a round was made since the last sample
@@ -157,6 +159,8 @@ class VulcanSearch:
                 self._guide()
                 self._after_round = False
             tree.advance(target)
+            if tree.full:
+                tree.recycle(incumbent.best)
             if tree.needs_guide():
                 self._guide()
             monitor.report(incumbent.describe)
@@ -169,6 +173,7 @@ class VulcanSearch:
         paper's local test B.
         """
         with self._incumbent.round(final) as until:
+            self._proof_until = until
             finish_proof = self._begin_proof()
             self._plan(until, final)
             if not self._incumbent.found:
@@ -244,9 +249,13 @@ class VulcanSearch:
                 or monitor.seconds + incumbent.reserve >= monitor.limits.time_limit
             ):
                 break
-            opened = self._proof.opened
+            opened, self._proof_until = self._proof.opened, math.inf
             self._proof.improve(self._find_price(), HISTORIES_AT_ONCE)
             monitor.report(incumbent.describe)
+
+    def _hurries_proof(self) -> bool:
+        """Whether the upper bound has to do for now."""
+        return self._monitor.overdue or time.perf_counter() > self._proof_until
 
     def _find_price(self) -> float:
         """Return the price that decides between the first actions."""
@@ -439,6 +448,7 @@ class Vulcan(Solver):
     endless: ClassVar[bool] = True
     covers: ClassVar[Coverage] = Coverage.DETERMINISTIC
     threads: ClassVar[bool] = True
+    devices: ClassVar[bool] = True
     options: ClassVar[Sequence[Option]] = (PAPER, EXPLORATION)
 
     exploration: float = 0.1

@@ -29,6 +29,7 @@ from vulcan.parallel.processes import Processes
 from vulcan.parameters import suggest
 from vulcan.policy.policy import About
 from vulcan.problem import Problem
+from vulcan.runtime.devices import open_arrays, require_device
 from vulcan.runtime.files import Checkpoint
 from vulcan.runtime.limits import Limits, Monitor
 from vulcan.solvers.finding import Finding
@@ -69,10 +70,12 @@ class Options:
     executor: Executor = Threads(1)  # noqa: RUF009 - immutable
     checkpoint: Checkpoint | None = None  # a file to write to, and perhaps to resume
     graph: StateGraph | None = None  # what is known of the model already
+    device: str = "cpu"  # where large dynamic programs are computed
 
     def __post_init__(self) -> None:
         if not isinstance(self.seed, int) or not 0 <= self.seed < 1 << 64:
             raise OptionError(f"seed must be a whole number from 0 to 2**64 - 1, not {self.seed!r}")
+        require_device(self.device)
 
     @property
     def threads(self) -> int:
@@ -110,6 +113,8 @@ class Solver(ABC):
         Its parameters, as the command line offers them.
     threads
         Whether several workers mean threads where the model is compiled.
+    devices
+        Whether it computes on a GPU, if asked to.
     constant_bounds
         Whether it takes constant risk bounds only.
     several
@@ -129,6 +134,7 @@ class Solver(ABC):
     covers: ClassVar[Coverage] = Coverage.NOTHING
     options: ClassVar[Sequence[Option]] = ()
     threads: ClassVar[bool] = False
+    devices: ClassVar[bool] = False
     constant_bounds: ClassVar[bool] = False
     several: ClassVar[bool] = False
     sums_only: ClassVar[bool] = False
@@ -167,6 +173,11 @@ def require_solver(solver: Any, limits: Limits, options: Options) -> None:
     limits.require_only(name, tuple(solver.limits))
     if options.checkpoint is not None and not solver.sampling:
         raise OptionError(f"{name} writes no checkpoints; Vulcan and UCT do")
+    if options.device != "cpu":
+        if not solver.devices:
+            able = [kind.__name__ for kind in load_solvers().values() if kind.devices]
+            raise OptionError(f"{name} computes on no GPU; {', '.join(able)} do: device='cpu'")
+        open_arrays()
 
 
 def require_fit(problem: Problem, solver: Solver) -> None:

@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 
 from tests.helpers.missions import BLOCKED, MISSIONS, OPEN, wander
 from tests.oracles.exploration import predict, value
+from vulcan import Outcome
 from vulcan.domains.exploration.field import Field, find_norms, quadrature
 from vulcan.domains.exploration.maps import MAPS, Map, Obstacle, Vehicle
 from vulcan.domains.exploration.model import MOVES, Exploration, History
 from vulcan.model.check import check_model
+from vulcan.model.reader import ModelReader
 
 
 @pytest.mark.parametrize("mission", MISSIONS)
@@ -238,3 +240,26 @@ def test_mean_norms_are_those_of_all_combinations(degree: int) -> None:
     assert norms[1] == pytest.approx(np.abs(z) @ chances, abs=1e-8)
     assert norms[3] == pytest.approx(expected, abs=1e-8)
     assert find_norms(*quadrature(9), 12)[11] <= np.sqrt(11)  # rounded up, but never above
+
+
+@pytest.mark.parametrize("mission", MISSIONS)
+def test_many_moves_at_once_are_as_one_by_one(mission: Exploration) -> None:
+    reader = ModelReader(mission)
+    reached = [wander(mission, seed, moves=1 + seed % (mission.horizon - 1)) for seed in range(25)]
+    pairs = [(state, action) for state in reached for action in mission.actions(state)]
+    states, actions = map(list, zip(*pairs, strict=True))
+    one_by_one = [reader.outcomes(*pair) for pair in pairs]
+    assert reader.read(states, actions).split() == one_by_one
+
+
+def test_a_subclass_answers_for_itself() -> None:
+    class Cheerful(Exploration):
+        def outcomes(self, state: History, action: str) -> list[Outcome]:
+            found = super().outcomes(state, action)
+            return [Outcome(o.probability, o.reward + 1.0, o.state, o.label) for o in found]
+
+    mission = Cheerful(horizon=3)
+    moves = [o.state for o in mission.outcomes(mission.initial_state(), "NE") if not o.fails]
+    states = [state for state in moves for _ in range(4)]
+    answers = ModelReader(mission).read(states, ["N"] * len(states)).split()
+    assert answers == [mission.outcomes(state, "N") for state in states]

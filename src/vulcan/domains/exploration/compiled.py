@@ -31,15 +31,18 @@ for each of these.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numba import carray
 from numpy.typing import NDArray
 
+from vulcan.domains.exploration.cuda import DEGREE, KEPT, tabulate
 from vulcan.domains.exploration.field import SMALLEST_SHARE
 from vulcan.domains.exploration.model import LARGEST_DEGREE, MOVES
-from vulcan.kernels.compilation import answer, part, routine
+from vulcan.kernels.compilation import answer, look_up, part, routine
 from vulcan.model.compiled import (
     CompiledModel,
     bound_signature,
@@ -53,6 +56,8 @@ if TYPE_CHECKING:
 CAPACITIES: Final = (6, 9, 12, 18, 27, 40)
 """Above the largest of these horizons the tables would no longer be small."""
 
+READINGS: Final = 10  # bits of the readings on the first moves, behind those of the moves
+Show = Callable[[NDArray[Any]], None]
 LAST_MOVES: Final = 4  # at most this many are planned exactly at once,
 MOST_LANES: Final = 256  # for at most this many combinations of samples
 
@@ -112,6 +117,9 @@ def parameters_dtype(capacity: int) -> np.dtype[Any]:
             ("lasts_here", "i8"),
             ("lasts_step", "i8"),
             ("lasts_price", "f8"),
+            ("table", "u8"),  # values that a GPU found: their address, 0 without any,
+            ("table_price", "f8"),  # for which price,
+            ("table_moves", "i8"),  # and the moves of the longest histories
         ],
         align=True,
     )
@@ -176,7 +184,7 @@ def outcomes(parameters, states, action, answers, following):
     if risk < 1.0:
         know_columns(tables, state)
         if tables.explained[sampled - 1, cell] == np.inf:
-            move(state, then, 0, step, cell)
+            move(state, then, 0, step, cell, action)
             write(answer[0], 1.0 - risk, 0.0, 0)
             count = 1
         else:
@@ -186,7 +194,7 @@ def outcomes(parameters, states, action, answers, following):
             for k in range(tables.degree):
                 value = expected + deviation * tables.nodes[k]
                 write(answer[k], (1.0 - risk) * tables.chances[k], value, 0)
-                move(state, then, k, step, cell)
+                move(state, then, k, step, cell, action)
                 then[k].cells[sampled], then[k].nodes[sampled] = cell, k
                 then[k].sampled = sampled + 1
             count = tables.degree
@@ -212,6 +220,8 @@ def value_bound(parameters, states, step, price):
     step += tables.begun
     if step < state.step:
         return np.inf
+    if has_table(tables, state, step, price):
+        return look_up(tables.table, find_place(state))
     know_limits(tables, state, step)
     know_sums(tables, state, state.sampled)
     return plan_path(tables, state, step, tables.collision_reward - price) + tables.learned
@@ -235,16 +245,35 @@ def last_value(parameters, states, step, price):
 
 
 @part
+def has_table(tables, state, step, price):
+    """Whether a table has the value of a state."""
+    there = tables.table != 0 and step == state.step and step <= tables.table_moves
+    return there and price == tables.table_price
+
+
+@part
+def find_place(state):
+    """Return the place of a history among those of a table, all shorter ones before it."""
+    moves, readings = state.history >> READINGS, state.history & ((1 << READINGS) - 1)
+    before = ((1 << (5 * state.step)) - 1) // 31
+    return before + (moves << (2 * state.step)) + readings
+
+
+@part
 def write(answer, probability, reward, fails):
     """Write an outcome."""
     answer.probability, answer.reward, answer.fails = probability, reward, fails
 
 
 @part
-def move(state, then, k, step, cell):
+def move(state, then, k, step, cell, action):
     """Copy a state, with the vehicle in its new cell."""
     then[k] = state
     then[k].step, then[k].here = step, cell
+    if step <= KEPT:
+        moves = (state.history >> READINGS) * len(EAST) + action
+        readings = (state.history & ((1 << READINGS) - 1)) * DEGREE + k
+        then[k].history = (moves << READINGS) + readings
 
 
 @part
@@ -590,9 +619,9 @@ def compile_exploration(mission: Exploration, history: History) -> CompiledModel
     capacity = next((size for size in CAPACITIES if size >= mission.horizon), None)
     if capacity is None:
         return None
-    # A state is its step, its cell, and the samples so far with their nodes.
+    # A state is its first moves and readings, step, cell, and the samples with their nodes.
     size = (capacity + 1,)
-    names = [("step", "i2"), ("here", "i2"), ("sampled", "i2")]
+    names = [("history", "i4"), ("step", "i2"), ("here", "i2"), ("sampled", "i2")]
     state = np.dtype([*names, ("cells", "i2", size), ("nodes", "u1", size)], align=True)
     parameters = parameters_dtype(capacity)
     tables = fill_tables(mission, capacity, np.zeros(1, parameters))
@@ -615,4 +644,18 @@ def compile_exploration(mission: Exploration, history: History) -> CompiledModel
         value_bound=answer(value_bound_signature(state, parameters))(value_bound),
         last_value=answer(value_bound_signature(state, parameters))(last_value),
         last_steps=int(tables["last_steps"][0]),
+        tabulate=partial(show_table, tables),
     )
+
+
+def show_table(tables: NDArray[Any], arrays: Any, price: float | None) -> Show | None:
+    """Return a function that shows the values of a GPU to `value_bound`, by the parameters."""
+    values = tabulate(arrays, tables, price)
+    if values is None:
+        return None
+
+    def show(parameters: NDArray[Any]) -> None:
+        parameters["table"], parameters["table_price"] = values.ctypes.data, price
+        parameters["table_moves"] = min(KEPT, tables["horizon"][0] - LAST_MOVES)
+
+    return show

@@ -185,7 +185,12 @@ class Exploration:
 
     def actions(self, state: History) -> list[str]:
         """Return the moves that stay on the map."""
-        (x, y), contains = state.path[-1], self.area.contains
+        return self._list_moves(state.path[-1]).copy()
+
+    @_remember()
+    def _list_moves(self, cell: Cell) -> list[str]:
+        """Return the moves from a cell that stay on the map."""
+        (x, y), contains = cell, self.area.contains
         return [name for name, (dx, dy) in MOVES.items() if contains((x + dx, y + dy))]
 
     def default_action(self, state: History) -> str:
@@ -218,6 +223,54 @@ class Exploration:
             )
             for k, (z_k, weight) in enumerate(zip(*self.quadrature, strict=True))
         ]
+
+    @property
+    def outcomes_batch(self) -> Callable[[Sequence[History], Sequence[str]], tuple[Any, ...]]:
+        """The outcomes of many moves at once; a subclass with other outcomes has no such method."""
+        if type(self).outcomes is not Exploration.outcomes:
+            raise AttributeError("outcomes_batch")
+        return self._find_outcomes
+
+    def _find_outcomes(
+        self, states: Sequence[History], actions: Sequence[str]
+    ) -> tuple[Array, Array, list[list[Any]], list[list[str]]]:
+        """Return the probability, reward, next state and label of each outcome of many moves.
+
+        The last outcome is a collision; one that can't occur has probability 0. Numbers are those
+        of `outcomes`, bit for bit.
+        """
+        degree, (points, weights) = self.degree, map(np.array, self.quadrature)
+        paths = [(*s.path, self._move(s, a)) for s, a in zip(states, actions, strict=True)]
+        risk = np.array([[self.risk(path[-1], len(path) - 1)] for path in paths])
+        mean = np.array([self.field.mean(self.area.locate(path[-1])) for path in paths])
+        rows = [self._sample(path)[1] for path in paths]
+        taken = np.array([len(state.nodes) for state in states])
+        new = np.array(list(map(len, rows))) > taken + 1
+        # Weights and samples of each move, as many as of the longest history.
+        pad = (0,) * max(len(row[-1]) for row in rows)
+        weight = np.array([row[-1] + pad[len(row[-1]) :] for row in rows], float)
+        known = points[[state.nodes + pad[len(state.nodes) :] for state in states]]
+        learned = np.zeros(len(paths))
+        for k in range(len(pad) - 2):
+            learned += np.where(k < taken, weight[:, k + 1] * known[:, k], 0.0)
+        expected = mean + weight[:, 0] * self.first_node + learned
+        deviation = np.array([row[-1][-1] for row in rows])
+        value = np.where(new[:, None], expected[:, None] + deviation[:, None] * points, 0.0)
+        likely = np.where(new[:, None], weights, np.eye(1, degree))
+        last = np.full_like(risk, self.collision_reward)
+        ends = [f" ({k + 1} of {degree})" for k in range(degree)]
+        tails = [(k,) for k in range(degree)]
+        after: list[list[Any]] = [
+            [*[History(path, state.nodes + tail) for tail in tails], None]
+            for path, state in zip(paths, states, strict=True)
+        ]
+        labels = [
+            [*[f"{x:.3f}{end}" for x, end in zip(row, ends, strict=True)], "collision"]
+            for row in value.tolist()
+        ]
+        for i in np.flatnonzero(~new).tolist():
+            after[i][0], labels[i][0] = History(paths[i], states[i].nodes), "visited before"
+        return (np.hstack([(1.0 - risk) * likely, risk]), np.hstack([value, last]), after, labels)
 
     def locate(self, state: History, action: str, measurement: float) -> History | None:
         """Return where a measured sample leads to: the outcome of the nearest value.
