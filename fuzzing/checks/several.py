@@ -72,6 +72,7 @@ class SeveralTruth:
                 return mixture if reward is None or mixture.reward > reward else None
         return None
 
+    @np.errstate(over="ignore", invalid="ignore")  # what is not finite is not mixed
     def _mix(self, margin: float) -> Worth | None:
         """Return the best mixture for straight bounds, lowered by a relative margin."""
         worths = [w for w in self.oracle.worths if self._keeps_caps(w)]
