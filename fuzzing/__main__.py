@@ -14,6 +14,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import typer
 
+from fuzzing.checks.registry import CHECKS
 from fuzzing.log import Log, find_last_log
 from fuzzing.runner import Progress, run_campaign
 from fuzzing.summary import write_summary
@@ -41,6 +42,9 @@ def main(
     only: Annotated[
         str | None, typer.Option(help="Do one problem again, SEED:NUMBER, and make it small.")
     ] = None,
+    check: Annotated[
+        str | None, typer.Option(help='Make one check of each problem alone, such as "several".')
+    ] = None,
     folder: Annotated[Path, typer.Option(help="Where logs and reproducers are kept.")] = FOLDER,
     summary: Annotated[
         Path | None, typer.Option(help="File for the summary; beside the log by default.")
@@ -51,11 +55,16 @@ def main(
     What is wrong is made small, and written as a test into the folder's `findings`. Exit code 1
     says that there was something.
     """
+    if check is not None and check not in CHECKS:
+        raise typer.BadParameter(f"--check is one of {', '.join(CHECKS)}")
     if only is not None:
-        raise typer.Exit(_run_one(only, folder))
+        raise typer.Exit(_run_one(only, folder, check))
+    if check is not None:
+        folder = folder / check
     path = _choose_log(folder, seed, resume)
-    log = Log(path, int(path.stem))
-    print(f"seed {log.seed}; python -m fuzzing --resume --seed {log.seed} goes on with it")
+    log = Log(path, int(path.stem), check)
+    same = f" --check {check}" * (check is not None)
+    print(f"seed {log.seed}; python -m fuzzing --resume --seed {log.seed}{same} goes on with it")
     finished = run_campaign(
         log,
         folder / "findings",
@@ -88,7 +97,7 @@ def _choose_log(folder: Path, seed: int | None, resume: bool) -> Path:
     return path
 
 
-def _run_one(only: str, folder: Path) -> int:
+def _run_one(only: str, folder: Path, check: str | None) -> int:
     """Do one problem again, and say what is wrong."""
     from fuzzing.campaign import run_problem
     from fuzzing.checks.case import Means
@@ -99,7 +108,7 @@ def _run_one(only: str, folder: Path) -> int:
     seed, _, number = only.partition(":")
     be_strict()
     means = Means(answer_timeout=ANSWER_TIMEOUT)
-    findings = list(run_problem(int(seed), int(number), means, Statistics()))
+    findings = list(run_problem(int(seed), int(number), means, Statistics(), check))
     for finding in findings:
         for fault in finding.faults:
             print(f"{fault.check} ({finding.case.planner}): {fault.message}")

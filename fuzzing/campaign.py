@@ -50,9 +50,11 @@ class Finding:
         return f"{self.faults[0].check} / {self.case.planner.name} / {self.case.check}"
 
 
-def draw_cases(random: Random) -> tuple[Oracle, list[Case]]:
-    """Return a problem's truth, and what is tried with it."""
+def draw_cases(random: Random, check: str | None = None) -> tuple[Oracle, list[Case]]:
+    """Return a problem's truth, and what is tried with it: one check alone, if given."""
     problem, oracle = draw_problem(random)
+    if check is not None:
+        return oracle, [_draw_case(random, check, problem)]
     cases = [_draw_case(random, ANSWER, problem)]
     if random.random() < SECOND_PLANNER:
         cases.append(_draw_case(random, ANSWER, problem))
@@ -70,9 +72,11 @@ def _draw_case(random: Random, name: str, problem: PlainProblem) -> Case:
     return Case(name, problem, planner, random.randrange(1 << 32))
 
 
-def run_problem(seed: int, number: int, means: Means, statistics: Statistics) -> Iterator[Finding]:
-    """Yield what is wrong with what Vulcan says of one problem."""
-    oracle, cases = draw_cases(seed_random(seed, number))
+def run_problem(
+    seed: int, number: int, means: Means, statistics: Statistics, check: str | None = None
+) -> Iterator[Finding]:
+    """Yield what is wrong with what Vulcan says of one problem, in one check or in all."""
+    oracle, cases = draw_cases(seed_random(seed, number), check)
     # Tags of all cases, each once: some have limits that the others do not have.
     statistics.add_problem(dict.fromkeys(tag for case in cases for tag in case.problem.tags))
     for case in cases:

@@ -154,8 +154,8 @@ def check_claims(
         if "local_test" in planner.parameters and not planner.parameters.get("as_printed"):
             yield from _check_admitted(truth, planner, result, point)
         return
-    if planner.name == "integer-program" and planner.parameters.get("on") == "graph":
-        status = "done"  # its proofs speak of policies of state and step only
+    if planner.markov:
+        status = "done"
     randomised = bool(planner.parameters.get("randomised")) or planner.name == "linear-program"
     if status == "infeasible":
         yield from _check_infeasible(truth, randomised)

@@ -34,6 +34,8 @@ class Log:
         Where it is; what it holds is read.
     seed
         The campaign's seed.
+    check
+        The only check that is made; None for all.
 
     Attributes
     ----------
@@ -45,8 +47,8 @@ class Log:
         What is tried: the seed, versions, and the revisions of all starts.
     """
 
-    def __init__(self, path: Path, seed: int) -> None:
-        self.path, self.seed = path, seed
+    def __init__(self, path: Path, seed: int, check: str | None = None) -> None:
+        self.path, self.seed, self.check = path, seed, check
         self.done: set[int] = set()
         self.lost: set[int] = set()
         self.statistics = Statistics()

@@ -68,6 +68,11 @@ class Planner:
         return self.covers is Coverage.NOTHING
 
     @property
+    def markov(self) -> bool:
+        """Whether its proofs speak of policies of state and step only."""
+        return self.name == "integer-program" and self.parameters.get("on") == "graph"
+
+    @property
     def gap(self) -> float:
         """The share of the best reward that its answer may be below it and be called solved."""
         default = getattr(load_solvers()[self.name], "default_gap", 0.0)
@@ -196,8 +201,10 @@ def draw_several(random: Random) -> Planner:
     """Return a planner that takes several limits."""
     while not load_solvers()[(planner := draw_planner(random)).name].several:
         pass
+    if planner.name == "growth":
+        return planner
     options = {name: value for name, value in planner.options.items() if name != "samples"}
-    return replace(planner, options=options)  # several limits are not solved by samples
+    return replace(planner, options=options)  # exact solvers take no samples
 
 
 def draw_thrifty(random: Random) -> Planner:

@@ -108,7 +108,7 @@ class _Campaign:
         lost = frozenset(n for n in self._log.lost if first <= n < first + BLOCK)
         known = frozenset(s for s, count in self._written.items() if count >= REPRODUCERS)
         worker.heard = time.monotonic()
-        worker.connection.send(Order(worker.block, lost, known))
+        worker.connection.send(Order(worker.block, lost, known, self._log.check))
         return True
 
     def listen(self, worker: _Worker) -> bool:

@@ -47,11 +47,14 @@ class Order:
         Problems of it that must not be tried.
     known
         Signatures of which there are reproducers enough.
+    check
+        The only check that is made; None for all.
     """
 
     block: int
     lost: frozenset[int]
     known: frozenset[str]
+    check: str | None = None
 
 
 def work(
@@ -128,7 +131,7 @@ def do_block(order: Order, place: Any, seed: int, folder: Path, means: Any) -> d
     findings: list[Finding] = []
     for number in _numbers(order):
         place.value = number
-        findings += run_problem(seed, number, means, statistics)
+        findings += run_problem(seed, number, means, statistics, order.check)
     statistics.seconds = time.process_time() - began
     for finding in findings:
         signature = finding.signature

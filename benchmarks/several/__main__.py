@@ -1,4 +1,7 @@
-"""Prints comparisons: `python -m benchmarks.several [fields] [programs] [enumeration] [storm]`."""
+"""Prints comparisons: `python -m benchmarks.several [NAME ...]`.
+
+Names are fields, programs, enumeration, local and storm.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from collections import Counter
 import vulcan
 from benchmarks.several.enumeration import compare_with_enumeration
 from benchmarks.several.fields import FIELDS, Field
+from benchmarks.several.local_form import compare_forms
 from benchmarks.several.programs import compare, draw_problems
 from benchmarks.several.storm import QUERIES, ask_both
 from vulcan.errors import BoundWarning
@@ -18,6 +22,7 @@ from vulcan.errors import BoundWarning
 TIME_LIMIT = 20.0
 PROBLEMS = 1000
 ENUMERATED = 2000
+GROWN = 100
 
 
 def show_fields() -> None:
@@ -74,6 +79,19 @@ def show_enumeration() -> None:
         print(f"{count:6}  {answer}")
 
 
+def show_local() -> None:
+    """Compare the survival form and plans that grow with the best policies of small problems."""
+    found = [rewards for seed in range(GROWN) if (rewards := compare_forms(seed))]
+    for name, k in (("survival form", 1), ("growing plan", 2)):
+        solved = [row for row in found if row[k] > -math.inf]
+        best = sum(row[k] >= row[0] - 1e-9 for row in solved)
+        losses = [1 - row[k] / row[0] for row in solved if row[0] > 0]
+        mean = 100 * sum(losses) / max(1, len(losses))
+        print(
+            f"{name:14} {len(solved)} of {len(found)} solved, {best} best, mean loss {mean:.2f} %"
+        )
+
+
 def show_storm() -> None:
     """Compare multi-objective queries with Storm, and print the values."""
     columns = "{:<20} {:>6} {:>5}  {:<18} {:>13} {:>13} {:>9}  {}"
@@ -98,6 +116,7 @@ def main() -> None:
         "fields": show_fields,
         "programs": show_programs,
         "enumeration": show_enumeration,
+        "local": show_local,
         "storm": show_storm,
     }
     for name in sys.argv[1:] or shows:

@@ -72,6 +72,7 @@ class SeveralTruth:
                 return mixture if reward is None or mixture.reward > reward else None
         return None
 
+    @np.errstate(over="ignore", invalid="ignore")  # what is not finite is not mixed
     def _mix(self, margin: float) -> Worth | None:
         """Return the best mixture for straight bounds, lowered by a relative margin."""
         worths = [w for w in self.oracle.worths if self._keeps_caps(w)]
@@ -206,7 +207,8 @@ def _check_claims(
     truth: SeveralTruth, trial: Trial, result: vulcan.Result, worth: Worth | None
 ) -> Iterator[Fault]:
     """Hold status and upper bound against the truth."""
-    planner, status = trial.case.planner, result.status.value
+    planner = trial.case.planner
+    status = "done" if planner.markov else result.status.value
     randomised = bool(planner.parameters.get("randomised")) or planner.name == "linear-program"
     if status == "infeasible":
         found = truth.find_better(None, randomised)

@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 
 import vulcan
 from tests.oracles.several import draw_problem, is_within, list_worths
+from vulcan import Outcome, Problem
 from vulcan.baselines import IntegerProgram, LinearProgram
 from vulcan.constraints import Cost, RiskAhead
 from vulcan.errors import OptionError
@@ -189,3 +190,27 @@ def test_a_limit_that_is_raised_as_said_is_enough_and_less_is_not(seed):
                 continue
             again = vulcan.solve(vulcan.Problem(model, risk, constraints=costs), randomised)
             assert again.safe == (more is not None and factor > 1)
+
+
+def test_tangents_too_steep_for_floats_are_left_out():
+    outcomes = [Outcome(1 - 1.4e-12, 1e22, "end"), Outcome.failure(1.4e-12)]
+    problem = Problem(OneAction(outcomes), 0.0, constraints=["risk(crash) <= 6e299*x"])
+    result = vulcan.solve(problem, "pareto")
+    assert result.certificate is None or not result.certificate.passes
+    assert vulcan.solve(Problem(problem.model, 0.1, constraints=problem.constraints)).safe
+
+
+class OneAction:
+    horizon = 1
+
+    def __init__(self, outcomes):
+        self._outcomes = outcomes
+
+    def initial_state(self):
+        return "start"
+
+    def actions(self, state):
+        return ["go"] if state == "start" else []
+
+    def outcomes(self, state, action):
+        return self._outcomes

@@ -9,7 +9,7 @@ import pytest
 
 import vulcan
 from vulcan import Cost, Outcome, Risk, RiskAhead
-from vulcan.errors import OptionError, PolicyError
+from vulcan.errors import PolicyError
 from vulcan.sampling.groups import compress, expand
 from vulcan.sampling.growth import Growth
 
@@ -135,10 +135,74 @@ def test_a_plan_that_is_saved_has_its_charges(tmp_path):
         vulcan.certify(other, loaded)
 
 
-def test_caps_on_the_risk_ahead_are_refused():
-    problem = vulcan.Problem(Histories(5, 5), "0.01*x", constraints=[RiskAhead(0.1)])
-    with pytest.raises(OptionError, match=r"totals only, not risk ahead <= 0\.1"):
-        vulcan.solve(problem, Growth(), samples=100)
+@pytest.mark.parametrize(
+    ("seed", "horizon", "limits"),
+    [
+        (8, 3, ("fuel <= 2.17", "risk(late) <= 0.14")),
+        (30, 3, ("fuel <= 3.25", "risk(late) <= 0.42")),
+    ],
+)
+def test_a_tree_that_is_small_is_searched_wholly(seed, horizon, limits):
+    bound = {8: "0.01*x", 30: "0.03*x"}[seed]
+    best = vulcan.solve(vulcan.Problem(Merged(seed, horizon), bound, constraints=limits))
+    problem = vulcan.Problem(Histories(seed, horizon), bound, constraints=limits)
+    grown = vulcan.solve(problem, Growth(), samples=3_000)
+    assert grown.certificate.reward >= 0.98 * best.certificate.reward > 1
+
+
+@pytest.mark.parametrize(
+    ("seed", "horizon", "limits"),
+    [(0, 5, ("risk ahead <= 0.08",)), (25, 5, ("risk ahead <= 0.05", "fuel <= 7"))],
+)
+def test_caps_hold_at_every_history_and_cost_no_more_than_they_must(seed, horizon, limits):
+    best = vulcan.solve(vulcan.Problem(Merged(seed, horizon), 1.0, constraints=limits), gap=0.02)
+    problem = vulcan.Problem(Histories(seed, horizon), 1.0, constraints=limits)
+    grown = vulcan.solve(problem, Growth(), samples=2_000)
+    free = vulcan.solve(vulcan.Problem(problem.model, 1.0), Growth(), samples=2_000)
+    ahead = grown.certificate.constraints[0]
+    assert grown.safe
+    assert (
+        0 < ahead.value <= ahead.allowed < vulcan.certify(problem, free.policy).constraints[0].value
+    )
+    assert 0.95 * best.certificate.reward <= grown.certificate.reward <= best.upper_bound + 1e-9
+
+
+class Detour:
+    """A safe way home that leads past a gamble: what ends the mission breaks a cap later on."""
+
+    horizon = 3
+
+    def initial_state(self):
+        return ()
+
+    def actions(self, history):
+        return {0: ["wait", "walk"], 1: ["run"]}.get(len(history), [])
+
+    def outcomes(self, history, action):
+        if action == "run":
+            failure = Outcome.failure(0.5)
+            return [Outcome(0.5, 1.0, (*history, "home")), failure]
+        likely = 0.9 if action == "walk" else 0.0
+        return [
+            Outcome(1 - likely, 2.0, (*history, action)),
+            *([Outcome(likely, 0.0, (action, "home"))] if likely else []),
+        ]
+
+
+def test_a_cap_looks_beyond_what_is_unlikely():
+    capped = vulcan.Problem(Detour(), 0.2, constraints=[RiskAhead(0.3)])
+    assert not vulcan.solve(capped, Growth(), samples=200).safe
+    roomy = vulcan.Problem(Detour(), 0.2, constraints=[RiskAhead(0.6)])
+    result = vulcan.solve(roomy, Growth(), samples=200)
+    assert result.safe
+    assert result.certificate.constraints[0].value == pytest.approx(0.5)
+    assert result.certificate.risk == pytest.approx(0.05)
+
+
+def test_limits_next_to_nothing_have_prices():
+    problem = vulcan.Problem(Histories(5, 4), 1.0, constraints=["fuel <= 1e-308*x"])
+    result = vulcan.solve(problem, Growth(), samples=500)
+    assert result.safe
 
 
 @pytest.mark.parametrize("risk", [-1e6, -2.0, -1e-6, 0.0, 1e-8, 0.3, 50.0, 1e6])

@@ -322,7 +322,10 @@ class ExactSearch:
 
     def _find_certificate(self, point: PolicyPoint | None) -> Certificate | None:
         """Return the certificate of a policy, if it was in doubt; else None."""
-        return next((found for known, found in self._decided if known is point), None)
+        for known, found in self._decided:
+            if known is point or (point is not None and _are_same(known, point)):
+                return found
+        return None
 
     @property
     def gap(self) -> float:
@@ -459,3 +462,11 @@ class ExactSearch:
         if distance <= self.rounding:
             return f"best {kind} within the risk bound up to roundings of {distance:.2g}"
         return f"within {100 * self.gap:.2g} % of the best {kind}"
+
+
+def _are_same(one: PolicyPoint, other: PolicyPoint) -> bool:
+    """Return whether two deterministic policies make the same decisions."""
+    worths = [(point.reward, point.charges, bool(point.members)) for point in (one, other)]
+    if worths[0] != worths[1] or one.members:
+        return False
+    return all(map(np.array_equal, one.decide(), other.decide()))

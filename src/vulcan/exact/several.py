@@ -58,6 +58,7 @@ Floats = NDArray[np.float64]
 
 MOST_POINTS: Final = 400  # dynamic programs of the dual bound: some twenty are usual
 PENALTY: Final = 1e4  # of exceeding a limit, where another one alone may be raised
+STEEPEST: Final = 1e300  # slope of a tangent times a reward; steeper ones are left out
 CLOSE: Final = 1e-10  # relative improvement that is worth another dynamic program
 
 SLACKS: Final = (1e-3, 1e-2, 0.1, 1.0, math.inf)  # dual gaps of points, relative to the value
@@ -119,12 +120,12 @@ class PricedPoints:
 
     def add_tangents(self, tangents: list[tuple[int, Tangent]], reward: float) -> bool:
         """Add the tangents of all limits at a reward; False if they are there already."""
-        added = False
+        added, most = False, max(abs(point.reward) for point in self.points)
         for k, bound in enumerate(self.bounds):
             if bound(reward) == -math.inf:
                 continue
             tangent = bound.tangent(reward)
-            if math.isinf(tangent.slope):  # as at the floor of a square root
+            if tangent.slope > STEEPEST / max(1.0, most):  # as at the floor of a square root
                 continue
             near = tangent.value + 1e-9 * self.scales[k]
             if all(line(reward) > near for j, line in tangents if j == k):

@@ -14,6 +14,12 @@ With μ the price of a decision and P(h) the probability of the history, it is w
     W(h) = max( P(h) C(h) - μ |C|,   max over openings of  P(h) (γ^t R̄ - λ r) - μ + Σ W(child) ).
 
 For histories whose opening is given, the maximum is over that one alone.
+
+**A cap** on the risk ahead is kept at every history of the plan. Each history has a plan for every
+one of a few additional prices κ of failing, the last of them so high that it risks the least. Where
+what follows an opening risks too much for κ, it is planned for higher prices, history by history,
+the one first that loses the least for what it risks less. Openings and closings that exceed the cap
+even so are not taken.
 """
 
 from __future__ import annotations
@@ -171,5 +177,92 @@ def choose_plan(tree, price, decision_price, held, values, chosen, found):
                 reached[child] = True
         else:
             found[0] += tree.close_reward[n]
+            found[1] += tree.close_risk[n]
+            found[2] += tree.close_size[n]
+
+
+class CapArrays(NamedTuple):
+    """A cap on the risk ahead, and the plans of N histories for C additional prices of failing.
+
+    Risks are those of failing, multiplied by the probability of the history.
+    """
+
+    keeps: Any  # [N] whether the closing keeps the cap wherever it leads
+    close_risk: Any  # [N]
+    risk: Any  # [E]
+    allowed: Any  # [N] the cap times the probability of the history
+    prices: Any  # [C]
+    value: Any  # [N, C] without the additional price; -inf where nothing keeps the cap
+    total: Any  # [N, C] the risk of failing
+    opening: Any  # [N, C]
+    column: Any  # [N, C] the price for this history when C is that of the history before
+
+
+@part
+def fit_children(cap, first, end, total, allowed, c):
+    """Choose prices for histories in `column[:, c]`, so that a total risk is at most `allowed`."""
+    for child in range(first, end):
+        cap.column[child, c] = c
+        total += cap.total[child, c]
+    while total > allowed:
+        best, ratio, price = NONE, np.inf, NONE
+        for child in range(first, end):
+            here = cap.column[child, c]
+            for k in range(here + 1, cap.value.shape[1]):
+                less = cap.total[child, here] - cap.total[child, k]
+                if less > 0.0:
+                    lost = (cap.value[child, here] - cap.value[child, k]) / less
+                    if lost < ratio:
+                        best, ratio, price = child, lost, k
+        if best == NONE:
+            break
+        total -= cap.total[best, cap.column[best, c]] - cap.total[best, price]
+        cap.column[best, c] = price
+    return total
+
+
+@kernel
+def choose_capped(tree, cap, decision_price, held, chosen, found):
+    """Choose the best plan that keeps a cap, as `choose_plan` does for a price of 1."""
+    count, columns = cap.value.shape
+    for n in range(count - 1, -1, -1):
+        for c in range(columns):
+            best = worth = -np.inf
+            cap.opening[n, c], cap.total[n, c] = CLOSED, cap.close_risk[n]
+            if held[n] < 0 and cap.keeps[n]:
+                best = tree.close_reward[n] - tree.close_risk[n]
+                best -= decision_price * tree.close_size[n]
+                worth = best - cap.prices[c] * cap.close_risk[n]
+            opening = NONE if held[n] == CLOSED else tree.first_opening[n]
+            while opening != NONE:
+                if held[n] < 0 or opening == held[n]:
+                    first = tree.first_child[opening]
+                    end = first + tree.child_count[opening]
+                    total = fit_children(cap, first, end, cap.risk[opening], cap.allowed[n], c)
+                    value = tree.reward[opening] - tree.risk[opening] - decision_price
+                    for child in range(first, end):
+                        value += cap.value[child, cap.column[child, c]]
+                    if total <= cap.allowed[n] and value - cap.prices[c] * total > worth:
+                        best, worth = value, value - cap.prices[c] * total
+                        cap.opening[n, c], cap.total[n, c] = opening, total
+                opening = tree.next_opening[opening]
+            cap.value[n, c] = best
+    found[:] = 0.0
+    column = np.full(count, NONE)
+    column[0] = 0
+    for n in range(count):
+        chosen[n] = UNREACHED
+        if column[n] == NONE:
+            continue
+        chosen[n] = opening = cap.opening[n, column[n]]
+        if opening >= 0:
+            found[0] += tree.reward[opening]
+            found[1] += tree.risk[opening]
+            found[2] += 1
+            first = tree.first_child[opening]
+            for child in range(first, first + tree.child_count[opening]):
+                column[child] = cap.column[child, column[n]]
+        else:
+            found[0] += tree.close_reward[n] if cap.value[n, column[n]] > -np.inf else -np.inf
             found[1] += tree.close_risk[n]
             found[2] += tree.close_size[n]

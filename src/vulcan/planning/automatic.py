@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from vulcan.constraints import RiskAhead
 from vulcan.errors import OptionError
 from vulcan.exact.pipeline import AUTOMATIC, RANDOMISED, narrow
 from vulcan.exact.search import ExactSearch
@@ -120,8 +119,7 @@ class Automatic(Solver):
         run = ExactSearch(problem, reader, monitor, self, options.graph, *where)
         monitor.start_clock()
         unrolled = run.unroll(while_it_pays=True)
-        summed = not any(isinstance(c, RiskAhead) for c in problem.constraints)
-        if not unrolled and run.finds_histories and monitor.stopped_by is None and summed:
+        if not unrolled and run.finds_histories and monitor.stopped_by is None:
             given, monitor.limits = monitor.limits, monitor.limits.by_default(monitor.seconds)
             finding = self._grow(run)
             if finding is not None:
@@ -130,11 +128,12 @@ class Automatic(Solver):
         if unrolled or (monitor.limits.time_limit is not None and run.unroll()):
             narrow(run, RANDOMISED if self.randomised else AUTOMATIC)
             return run.find("best policy found, with a proved gap")
-        return run.find(
-            "several constraints need all state–step pairs, and these are too many; histories that "
-            "never merge are planned for only where an action ends the mission, and without a cap "
-            "on the risk ahead"
-        )
+        finding = run.find("several constraints need all state–step pairs, and these are too many")
+        if run.finds_histories and not monitor.requested:
+            why = "histories never merge, and nothing ends the mission within a few decisions: {}"
+            why = why.format("a default_action that does so lets a plan grow")
+            finding = replace(finding, explanation=f"{finding.explanation}; {why}")
+        return finding
 
     def _search_graph(self, run: ExactSearch) -> Finding | None:
         """Unroll the problem, or let a plan grow; None if only samples are left."""

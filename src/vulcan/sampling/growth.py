@@ -38,7 +38,6 @@ from numpy.typing import NDArray
 from vulcan.certificate.certify import Certificate, Certifier
 from vulcan.errors import ModelError
 from vulcan.exact.acceptance import accepts
-from vulcan.exact.several import load_kernels as load_programs
 from vulcan.model.reader import ModelReader
 from vulcan.model.rules import Rule
 from vulcan.numerics import NONE
@@ -573,7 +572,6 @@ class Growth(Solver):
     limits: ClassVar[Sequence[str]] = ("time_limit", "samples", "memory")
     endless: ClassVar[bool] = True
     several: ClassVar[bool] = True
-    sums_only: ClassVar[bool] = True
 
     def search(
         self, problem: Problem, reader: ModelReader, monitor: Monitor, options: Options
@@ -642,7 +640,9 @@ class GrowthRun:
         with self._monitor.clock_stopped():
             warm_up()
             if self._problem.constraints:
-                load_programs()
+                from vulcan.sampling.several_growth import warm_up as warm_up_several
+
+                warm_up_several()
         self._began, planned = self._monitor.seconds, None
         try:
             self._begin_plan()

@@ -193,6 +193,11 @@ class Exploration:
         (x, y), contains = cell, self.area.contains
         return [name for name, (dx, dy) in MOVES.items() if contains((x + dx, y + dy))]
 
+    def default_action(self, state: History) -> str:
+        """Return the move back to the cell before, which has one safe outcome; at first any."""
+        moves = {self._move(state, action): action for action in self.actions(state)}
+        return moves[state.path[-2] if len(state.path) > 1 else next(iter(moves))]
+
     def outcomes(self, state: History, action: str) -> list[Outcome]:
         """Return what may be found in the next cell, and a collision there."""
         path = (*state.path, self._move(state, action))
