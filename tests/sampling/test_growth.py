@@ -7,6 +7,7 @@ import itertools
 import math
 import random
 import time
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,12 +20,14 @@ from hypothesis import strategies as st
 import vulcan
 from tests.helpers.tables import Table
 from vulcan import Outcome
+from vulcan.certificate.certify import Certifier
 from vulcan.kernels.growth import CLOSED, UNREACHED, PlanArrays, choose_plan
 from vulcan.model.reader import ModelReader
 from vulcan.runtime.limits import StopReason, listen
 from vulcan.sampling import growth
 from vulcan.sampling.groups import ActionEvaluator
-from vulcan.sampling.growth import GrowingPlan, Growth, find_default
+from vulcan.sampling.growth import GrowingPlan, Growth
+from vulcan.sampling.plan_tree import find_default
 
 
 @dataclass(frozen=True)
@@ -176,6 +179,14 @@ def test_without_an_end_nothing_grows_and_the_result_says_why() -> None:
 class Default(Endless):
     def default_action(self, state: Any) -> str:
         return "wait"
+
+
+class Claims(Endless):
+    def default_action(self, state: Any) -> str:
+        return "draw"
+
+    def default_bounds(self, state: Any, step: int) -> tuple[float, float]:
+        return 0.01 * (self.horizon - step), 0.0
 
 
 @dataclass(frozen=True)
@@ -433,21 +444,49 @@ def test_a_request_ends_the_last_certificate_and_leaves_a_plan(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     requested: list[int] = []
-    original = growth.certify
 
-    def certify(problem: Any, policy: Any) -> Any:
-        """Certify small plans; in the middle of a large one Ctrl-C comes."""
-        if len(policy) > 5_000 and not requested:
-            requested.append(len(policy))
-        return original(problem, policy)
+    class Interrupted(Certifier):
+        """Certifies small plans; in the middle of a large one Ctrl-C comes."""
 
-    monkeypatch.setattr(growth, "certify", certify)
+        def certify_next(self, policy: Any) -> Any:
+            if len(policy) > 5_000 and not requested:
+                requested.append(len(policy))
+            return super().certify_next(policy)
+
+    monkeypatch.setattr(growth, "Certifier", Interrupted)
     with listen(lambda: bool(requested)):
         result = vulcan.solve(vulcan.Problem(Well(12), BOUND), Growth(), samples=40_000)
     assert requested
     assert result.safe
     assert result.stopped_by is StopReason.INTERRUPTED
     assert 1 < len(result.policy) <= requested[0]
+
+
+@pytest.mark.parametrize("kind", ["well", "claims"])
+def test_a_certifier_asks_nothing_twice_and_says_what_certify_says(kind: str) -> None:
+    model: Any = Well(horizon=6) if kind == "well" else Claims(horizon=6)
+    problem = vulcan.Problem(model, "0.1 + 0.02*x")
+    plans = [vulcan.solve(problem, Growth(), samples=n).policy for n in (300, 2_000, 5_000)]
+    calls: Counter[Any] = Counter()
+
+    class Counting(type(model)):  # type: ignore[misc]
+        """Counts its answers."""
+
+        def outcomes(self, state: Any, action: str) -> list[Outcome]:
+            calls[state, action] += 1
+            return super().outcomes(state, action)
+
+        def default_bounds(self, state: Any, step: int) -> Any:
+            calls[state, step] += 1
+            return super().default_bounds(state, step)
+
+    Counting.__name__ = type(model).__name__  # it is the model that the plans were made for
+    certifier = Certifier(vulcan.Problem(Counting(horizon=6), "0.1 + 0.02*x"))
+    for plan in (*plans, plans[0]):
+        before = calls.total()
+        assert certifier.certify_next(plan) == vulcan.certify(problem, plan)
+    assert calls.total() == before  # the first plan again
+    assert calls.total() < len(calls) + 100  # at the start, where models are compared
 
 
 @pytest.mark.parametrize("samples", [1, 8, 33])

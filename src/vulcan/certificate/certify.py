@@ -55,11 +55,13 @@ from vulcan.certificate.sums import (
 from vulcan.certificate.walk import Chain, Watch, find_claims, follow_policy
 from vulcan.constraints import Cost, RiskAhead, describe_unknown
 from vulcan.errors import BoundError
+from vulcan.model.belief import BeliefModel
 from vulcan.model.keys import require_honest_keys
 from vulcan.model.reader import StrictReader
 from vulcan.numerics import ANY, TOLERANCE, Number, is_infinite, to_float
 from vulcan.parameters import knows_parameters
-from vulcan.policy.policy import AnyPolicy, require_own_model, require_policy
+from vulcan.policy.policy import AnyPolicy, Policy, require_own_model, require_policy
+from vulcan.policy.walk import Evaluations
 from vulcan.problem import Problem, require_problem
 from vulcan.runtime.formatting import (
     BAD,
@@ -274,45 +276,76 @@ def certify(
     """
     require_problem(problem)
     require_policy(policy)
-    reader = StrictReader(problem.model)
-    require_honest_keys(reader)
-    claims = find_claims(policy, reader)
-    with pause_collection():
-        leave = None if claims is None else claims.enter
-        chain, evaluations = follow_policy(policy, reader, watch, leave, problem.constraints)
-    require_own_model(policy.about, reader)
-    if chain.sights is not None:
-        for member in policy.members:
-            alone = chain
-            if member is not policy:
-                alone, _ = follow_policy(member, reader, constraints=problem.constraints)
-            member.unfolded = unfold(member, alone)
-    planned = chain  # what is charged beyond the frontier is not known
-    if claims is not None:
-        chain = claims.close(chain)
-    start = chain.start(_to_exact_weights(policy.weights)) if len(chain) else []
-    bound = problem.risk_bound
-    (reward, risk, frontier), allowed, verdict, refined = _add_up(chain, start, bound, exact)
-    for limit in (bound, *(constraint.bound for constraint in problem.constraints)):
-        _verify_at(limit, to_float(reward.value))
-    limited = tuple(
-        _limit(problem, number, planned, start, reward, exact, claims is not None)
-        for number in range(len(problem.constraints))
-    )
-    numbers = {"reward": reward, "risk": risk, "frontier": frontier, "allowed": allowed}
-    values: dict[str, Any] = {name: number.value for name, number in numbers.items()}
-    return Certificate(
-        **values,
-        **{f"{name}_error": number.error for name, number in numbers.items()},
-        margin=find_margin(chain, start, bound, reward.value, verdict is True),
-        complete=policy.complete,
-        beyond=None if claims is None else claims.claim,
-        exact=exact,
-        refined=refined,
-        decided=verdict if refined else None,
-        evaluations=evaluations,
-        constraints=limited,
-    )
+    return Certifier(problem).certify(policy, exact, watch)
+
+
+class Certifier:
+    """Certifies policies of a problem, one after the other.
+
+    What the model has answered for one policy is not evaluated again for the next one: policies of
+    a growing plan have most decisions in common. The answers are those of this certifier alone.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem, self._reader = problem, StrictReader(problem.model)
+        require_honest_keys(self._reader)
+        self._known: Evaluations | None = None
+
+    def certify_next(self, policy: Policy) -> Certificate:
+        """Return the certificate of a policy, and keep what the model has answered."""
+        if isinstance(self._reader.model, BeliefModel):
+            return self.certify(policy)
+        if self._known is None or not self._known.turn_to(policy):
+            self._known = Evaluations(policy, self._reader, self._problem.constraints)
+        return self.certify(policy, known=self._known)
+
+    def certify(
+        self,
+        policy: AnyPolicy,
+        exact: bool = False,
+        watch: Watch = lambda _: None,
+        known: Evaluations | None = None,
+    ) -> Certificate:
+        """Return the certificate of a policy, as `certify` does."""
+        problem, reader = self._problem, self._reader
+        claims = find_claims(policy, reader, known)
+        with pause_collection():
+            leave = None if claims is None else claims.enter
+            constraints = problem.constraints
+            chain, evaluations = follow_policy(policy, reader, watch, leave, constraints, known)
+        require_own_model(policy.about, reader)
+        if chain.sights is not None:
+            for member in policy.members:
+                alone = chain
+                if member is not policy:
+                    alone, _ = follow_policy(member, reader, constraints=problem.constraints)
+                member.unfolded = unfold(member, alone)
+        planned = chain  # what is charged beyond the frontier is not known
+        if claims is not None:
+            chain = claims.close(chain)
+        start = chain.start(_to_exact_weights(policy.weights)) if len(chain) else []
+        bound = problem.risk_bound
+        (reward, risk, frontier), allowed, verdict, refined = _add_up(chain, start, bound, exact)
+        for limit in (bound, *(constraint.bound for constraint in problem.constraints)):
+            _verify_at(limit, to_float(reward.value))
+        limited = tuple(
+            _limit(problem, number, planned, start, reward, exact, claims is not None)
+            for number in range(len(problem.constraints))
+        )
+        numbers = {"reward": reward, "risk": risk, "frontier": frontier, "allowed": allowed}
+        values: dict[str, Any] = {name: number.value for name, number in numbers.items()}
+        return Certificate(
+            **values,
+            **{f"{name}_error": number.error for name, number in numbers.items()},
+            margin=find_margin(chain, start, bound, reward.value, verdict is True),
+            complete=policy.complete,
+            beyond=None if claims is None else claims.claim,
+            exact=exact,
+            refined=refined,
+            decided=verdict if refined else None,
+            evaluations=evaluations,
+            constraints=limited,
+        )
 
 
 def _limit(

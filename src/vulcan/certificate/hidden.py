@@ -37,7 +37,7 @@ from vulcan.model.reader import ModelReader
 from vulcan.numerics import END, FAILED, NONE, Number
 from vulcan.parameters import shorten
 from vulcan.policy.policy import AnyPolicy, Policy
-from vulcan.policy.walk import Evaluations, Followed
+from vulcan.policy.walk import MOST_LABELS, Evaluations, Followed
 from vulcan.runtime.arrays import ranges, starts
 
 DRAW: Final = "draw the hidden state"
@@ -97,7 +97,7 @@ class HiddenEvaluations(Evaluations):
     ) -> Followed:
         """Return what follows some states at nodes of a member."""
         member, own = self._members[number], self._begin[number] + nodes
-        rows = self._find(member, nodes, states, level)
+        rows = self._find(states, self._named_by[number][member.action[nodes]], level)
         first = np.array(self._first)
         counts = (first[1:] - first[:-1])[rows]
         flat, source = ranges(first[rows], counts), np.repeat(np.arange(len(nodes)), counts)
@@ -128,9 +128,9 @@ class HiddenEvaluations(Evaluations):
     def _evaluate(self, keys: Sequence[int], level: int) -> None:
         """Evaluate pairs of a state and a label, and add their rows."""
         for key in keys:
-            place, label = divmod(key, len(self._taken))
+            place, label = divmod(key, MOST_LABELS)
             state, menu = self.states[place]
-            taken = self._taken[label]
+            taken = self._names[label]
             if taken not in menu.labels:
                 has = ", ".join(map(repr, menu.labels)) or "no actions"
                 raise self.check.refuse(

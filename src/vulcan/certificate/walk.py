@@ -35,7 +35,7 @@ from vulcan.certificate.hidden import HiddenEvaluations, Sights
 from vulcan.constraints import Constraint
 from vulcan.model.belief import BeliefModel
 from vulcan.model.reader import ModelReader
-from vulcan.numerics import ANY, DEFAULT, END, FAILED, UNPLANNED, Number
+from vulcan.numerics import ANY, DEFAULT, END, FAILED, NONE, UNPLANNED, Number
 from vulcan.parameters import shorten
 from vulcan.policy.policy import AnyPolicy, Policy, describe_mismatch
 from vulcan.policy.walk import Evaluations, Followed
@@ -50,8 +50,9 @@ NO_NUMBERS: Final = np.zeros(0, np.int64)
 
 Watch = Callable[[float], None]  # called with the share of the levels that is done
 
-Leave = Callable[[int, int, Any, int], None]
-"""Called with the node and position of an unplanned outcome, the state after it, and its level."""
+Leave = Callable[[int, int, Any, int, int], None]
+"""Called with the node and position of an unplanned outcome, and with the state after it, its level
+and its number in `Evaluations`, or NONE."""
 
 
 class Chain:
@@ -214,10 +215,12 @@ def follow_policy(
     watch: Watch = lambda _: None,
     leave: Leave | None = None,
     constraints: Sequence[Constraint] = (),
+    known: Evaluations | None = None,
 ) -> tuple[Chain, int]:
-    """Return the chain of a policy, and the number of (state, action) pairs evaluated.
+    """Return the chain of a policy, and the number of its (state, action) pairs.
 
     The first level has one place for each member; with hidden states, one for each of these.
+    Answers of the model that are `known` are not asked for again, and new ones are kept there.
     """
     if leave is None and not constraints and not policy.members[0].charges:
         from vulcan.certificate.arrays import follow_arrays
@@ -226,7 +229,9 @@ def follow_policy(
         if found is not None:
             return found
     hidden = isinstance(reader.model, BeliefModel)
-    evaluated = (HiddenEvaluations if hidden else Evaluations)(policy, reader, constraints)
+    evaluated = known
+    if evaluated is None:
+        evaluated = (HiddenEvaluations if hidden else Evaluations)(policy, reader, constraints)
     first = np.array(evaluated.start(), np.int64)
     rows, targets, sizes = [NO_NUMBERS], [NO_NUMBERS], list[int]()
     # The places of a level: for each member its nodes, and the numbers of their states.
@@ -259,7 +264,8 @@ def follow_policy(
             if leave is not None:
                 _leave(policy.members[member], nodes, followed, evaluated.states, level, leave)
         places = following
-        evaluated.release()
+        if known is None:
+            evaluated.release()
         watch((level + 1) / reader.levels)
     discounts = map(reader.discount_after, range(len(sizes)))
     flat = np.concatenate(rows)
@@ -267,7 +273,7 @@ def follow_policy(
     charges = evaluated.list_charges()
     chain = Chain(sizes, transitions, discounts, charges=charges)
     evaluated.close(chain)
-    return chain, evaluated.count
+    return chain, int(np.bincount(flat, minlength=1).astype(bool).sum())
 
 
 def _number_in_order(keys: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -292,14 +298,17 @@ def _leave(
     for row in np.flatnonzero(followed.child == UNPLANNED).tolist():
         place = int(followed.source[row])
         position = row - int(first[place])
-        leave(int(nodes[place]), position, states[followed.state[row]], level + 1)
+        number = int(followed.state[row])
+        leave(int(nodes[place]), position, states[number], level + 1, number)
 
 
-def find_claims(policy: AnyPolicy, reader: ModelReader) -> FrontierClaims | None:
+def find_claims(
+    policy: AnyPolicy, reader: ModelReader, known: Evaluations | None = None
+) -> FrontierClaims | None:
     """Return what a policy and its model claim of its frontier; None if they claim nothing."""
     if not isinstance(policy, Policy) or policy.beyond is None:
         return None
-    claims = FrontierClaims(policy, reader)
+    claims = FrontierClaims(policy, reader, {} if known is None else known.claims)
     if policy.beyond.find_problem(policy.child):
         raise claims.refuse("its bounds beyond the frontier are damaged")
     if policy.beyond.claim == ANY and reader.least_reward is None:
@@ -312,19 +321,25 @@ def find_claims(policy: AnyPolicy, reader: ModelReader) -> FrontierClaims | None
 class FrontierClaims:
     """The claims for the frontier of a policy, in the order in which its histories reach it."""
 
-    def __init__(self, policy: Policy, reader: ModelReader) -> None:
+    def __init__(self, policy: Policy, reader: ModelReader, known: dict[Any, Any]) -> None:
         assert policy.beyond is not None
+        self._known = known  # by number of the state and level
         self._policy, self._reader, self._beyond = policy, reader, policy.beyond
         self.claim = policy.beyond.claim
         self._number = np.cumsum(policy.child == UNPLANNED) - 1
         self._risks: list[Number] = []
         self._rewards: list[Number] = []
 
-    def enter(self, node: int, position: int, state: Any, level: int) -> None:
+    def enter(self, node: int, position: int, state: Any, level: int, own: int) -> None:
         """Evaluate the model's claim for a state of the frontier, after an outcome of a node."""
         number = self._number[self._policy.first_outcome[node] + position]
         recorded = float(self._beyond.risk[number]), float(self._beyond.reward[number])
-        risk, reward = self._reader.bound_continuation(self._beyond.claim, state, level)
+        answer = self._known.get((own, level))
+        if answer is None:
+            answer = self._reader.bound_continuation(self._beyond.claim, state, level)
+            if own != NONE:
+                self._known[own, level] = answer
+        risk, reward = answer
         if (float(risk), float(reward)) != recorded:
             raise self.refuse(
                 f"after {level} steps, in state {shorten(state)}: the recorded (largest risk, "

@@ -47,13 +47,15 @@ from vulcan.problem import Problem
 from vulcan.runtime.limits import Interruption, Limits, Monitor, StopReason, listen
 from vulcan.sampling.adviser import Advice, Adviser
 from vulcan.sampling.groups import ActionEvaluator
-from vulcan.sampling.growth import Default, Growth, GrowthRun, PlanTree, find_default, warm_up
+from vulcan.sampling.growth import Growth, GrowthRun, warm_up
+from vulcan.sampling.plan_tree import Default, PlanTree, find_default
 from vulcan.solvers.base import Options, Solver
 from vulcan.solvers.finding import Finding
 
 __all__ = ["Controller"]
 
 FIRST_SECONDS: Final = 1.0  # least planning time of the first plan
+EFFORTS: Final = (1, 4, 16)  # that the first plan may take
 BEGINNING: Final = 5  # steps that the plan for the first action may take: it decides most
 FORESEEING: Final = 0.4  # share of a step for the groups of the whole mission
 LEAST_SHARE: Final = 0.3  # of the time of a step, that is always left for planning
@@ -139,7 +141,8 @@ class Controller:
         Model, risk bound and further constraints.
     seconds_per_step
         Planning time before each action, certificate included. The first plan gets at least a
-        second, and more if there is nothing safe by then.
+        second, and up to 16 times as much if there is nothing safe by then, or only a plan that
+        ends the mission at once.
     samples_per_step
         The same as a number of samples: then the same observations give the same actions.
     solver
@@ -189,13 +192,7 @@ class Controller:
         first = None
         if seconds_per_step is not None:
             first = max(FIRST_SECONDS, BEGINNING * seconds_per_step)
-        with _interruptible():
-            self.result: Result = solve(
-                problem, self._solver, time_limit=first, samples=samples_per_step
-            )
-        if first is not None and not self.result.safe:
-            with _interruptible():
-                self.result = solve(problem, solver)
+        self.result: Result = _plan_first(problem, self._solver, first, samples_per_step)
         if not self.result.safe or self.result.policy is None:
             raise PolicyError(
                 "a controller needs a certified plan within the bound to begin with: "
@@ -295,6 +292,29 @@ class Controller:
                 if error.violation.rule is not Rule.ANSWERS:
                     raise
         return found
+
+
+def _plan_first(
+    problem: Problem, solver: Solver | str | None, seconds: float | None, samples: int | None
+) -> Result:
+    """Return the first plan: with more effort, until it is safe and does more than end the mission.
+
+    Late rewards justify no risk until a plan reaches them.
+    """
+    for factor in EFFORTS:
+        with _interruptible():
+            result = solve(
+                problem,
+                solver,
+                time_limit=None if seconds is None else factor * seconds,
+                samples=None if samples is None else factor * samples,
+            )
+        if result.stopped_by is None or (result.safe and len(result.policy or ()) > 1):
+            return result
+    if result.safe or seconds is None:
+        return result
+    with _interruptible():
+        return solve(problem, solver)
 
 
 def _share_slack(run: Run, advice: Advice, gaps: list[float]) -> dict[str, float]:

@@ -290,8 +290,13 @@ def _are_distinct(answers: Answers, chances: NDArray[np.float64]) -> bool:
     if not unnamed:  # an outcome is known by its label, or else by its next state
         seen = [own if name is None else name for own, name in zip(state, label, strict=True)]
         deque(map(hash, state), maxlen=0)  # may raise
-    answer = map(islice, repeat(iter(seen)), counts.tolist())
-    return sum(map(len, map(set, answer))) == len(seen)
+    return _all_differ(seen, counts)
+
+
+def _all_differ(column: Sequence[Any], counts: NDArray[Any]) -> bool:
+    """Return whether the elements of a column differ within each answer."""
+    answer = map(islice, repeat(iter(column)), counts.tolist())
+    return sum(map(len, map(set, answer))) == len(column)
 
 
 def merge_outcomes(outcomes: Iterable[Outcome]) -> list[Outcome]:
@@ -325,6 +330,12 @@ def label_answers(answers: Answers) -> Sequence[str]:
     """Return a label for each outcome of some answers, as `label_outcomes` does."""
     if None not in answers.label:
         return answers.label  # type: ignore[return-value]
+    if answers.label.count(None) == len(answers.label):
+        # Usually all states and texts differ, and the texts are the labels.
+        states = answers.list_states().state
+        texts = ["failure" if state is FAILURE else _write(state) for state in states]
+        if all(_all_differ(column, answers.counts) for column in (texts, states)):
+            return texts
     return [label for outcomes in answers.split() for label in label_outcomes(outcomes)]
 
 

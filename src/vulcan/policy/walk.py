@@ -31,6 +31,7 @@ from vulcan.policy.policy import About, AnyPolicy, Policy, describe_mismatch
 from vulcan.runtime.arrays import ranges
 
 PORTION: Final = 2_000  # (state, action) pairs evaluated at once
+MOST_LABELS: Final = 1 << 31  # of actions and outcomes
 
 Recorded = tuple[str, list[str], list[tuple[float, float, bool]]]
 """A decision as the policy recorded it: the label of its action, and of its outcomes the labels and
@@ -295,11 +296,10 @@ class Evaluations:
     def __init__(
         self, policy: AnyPolicy, reader: ModelReader, constraints: Sequence[Constraint] = ()
     ) -> None:
-        self.check = ModelCheck(policy.about, reader)
         self.states: list[Any] = [reader.root]
-        self._members, self._reader = policy.members, reader
-        self._labels = number_labels(policy)
-        self._taken = tuple(self._labels)  # by their numbers; the model's own labels come later
+        self.claims: dict[Any, Any] = {}  # see `FrontierClaims`
+        self._reader = reader
+        self._labels: dict[str, int] = {}
         self._numbers = StateNumbers(self.states if reader.merges else [])
         self._rows: dict[int, int] = {}  # by number of the state and of the action's label
         self._ends: set[int] = set()
@@ -313,8 +313,23 @@ class Evaluations:
         self._constraints = {c.quantity: c for c in constraints} | list_charged(policy)
         self._charges: dict[str, list[Number]] = {quantity: [] for quantity in self._constraints}
         self.quantities: set[str] = set()  # that constraints could limit, if there are any
+        self.turn_to(policy)
+
+    def turn_to(self, policy: AnyPolicy) -> bool:
+        """Follow another policy with the same answers; return False if they do not suffice."""
+        if not self._constraints.keys() >= list_charged(policy).keys():
+            return False
+        self.check = ModelCheck(policy.about, self._reader)
+        self._members, labels = policy.members, self._labels
+        # Of each member, the numbers of its labels.
+        self._named_by = [
+            np.array([labels.setdefault(label, len(labels)) for label in member.labels], np.int64)
+            for member in policy.members
+        ]
+        self._names = tuple(labels)  # by their numbers; the model's own labels may come later
         if not all(map(len, self._members)):
-            self.check.require_end(reader.root, 0)
+            self.check.require_end(self._reader.root, 0)
+        return True
 
     @property
     def count(self) -> int:
@@ -330,7 +345,7 @@ class Evaluations:
     ) -> Followed:
         """Return what follows some states at nodes of a member."""
         member = self._members[number]
-        rows = self._find(member, nodes, states, level)
+        rows = self._find(states, self._named_by[number][member.action[nodes]], level)
         first, counts = member.first_outcome[nodes], np.diff(member.first_outcome)[nodes]
         self._compare(number, nodes, rows, level)
         child = member.child[ranges(first, counts)]
@@ -342,29 +357,31 @@ class Evaluations:
             self.check.require_step(self.states[k], level + 1)
         return Followed(rows, np.repeat(np.arange(len(nodes)), counts), child, arrival)
 
-    def _find(
-        self, member: Policy, nodes: NDArray[Any], states: NDArray[Any], level: int
-    ) -> NDArray[np.intp]:
-        """Return the row of each state at a node; those that are new are evaluated."""
-        numbers = np.array([self._labels[label] for label in member.labels], np.int64)
-        keys = (states * np.int64(len(self._taken)) + numbers[member.action[nodes]]).tolist()
-        new = [key for key in dict.fromkeys(keys) if key not in self._rows]
-        for begin in range(0, len(new), PORTION):
-            self._evaluate(new[begin : begin + PORTION], level)
-        return np.array([self._rows[key] for key in keys], np.intp)
+    def _find(self, states: NDArray[Any], labels: NDArray[Any], level: int) -> NDArray[np.intp]:
+        """Return the rows of states and labels of actions; those that are new are evaluated."""
+        keys = (np.asarray(states, np.int64) * MOST_LABELS + labels).tolist()
+        get = self._rows.get
+        rows = np.array([get(key, NONE) for key in keys], np.intp)
+        if len(missing := np.flatnonzero(rows == NONE)):
+            new = list(dict.fromkeys(keys[k] for k in missing.tolist()))
+            for begin in range(0, len(new), PORTION):
+                self._evaluate(new[begin : begin + PORTION], level)
+            rows[missing] = [self._rows[keys[k]] for k in missing.tolist()]
+        return rows
 
     def _evaluate(self, keys: Sequence[int], level: int) -> None:
         """Evaluate pairs of a state and a label, and add their rows."""
-        places, numbers = zip(*(divmod(key, len(self._taken)) for key in keys), strict=True)
+        places, numbers = zip(*(divmod(key, MOST_LABELS) for key in keys), strict=True)
         states = [self.states[k] for k in places]
-        labels = [self._taken[k] for k in numbers]
+        labels = [self._names[k] for k in numbers]
         available = self._reader.list_actions(states)
         for state, label, actions in zip(states, labels, available, strict=True):
             if label not in actions:
                 raise self.check.refuse_action(state, label, actions, level)
         taken = [actions[label] for label, actions in zip(labels, available, strict=True)]
-        self._rows.update(zip(keys, range(self.count, self.count + len(keys)), strict=True))
+        first = self.count
         self._add(self._reader.read(states, taken))
+        self._rows.update(zip(keys, range(first, first + len(keys)), strict=True))
 
     def _compare(
         self, number: int, nodes: NDArray[Any], rows: NDArray[np.intp], level: int
@@ -375,9 +392,8 @@ class Evaluations:
         if np.array_equal(counts, np.diff(member.first_outcome)[nodes]):
             mine = ranges(first[rows], counts)
             theirs = ranges(member.first_outcome[nodes], counts)
-            numbers = np.array([self._labels[label] for label in member.labels], np.int64)
             pairs = (
-                (np.array(self._label)[mine], numbers[member.label[theirs]]),
+                (np.array(self._label)[mine], self._named_by[number][member.label[theirs]]),
                 (np.array(self._probability)[mine], member.probability[theirs]),
                 (np.array(self._reward)[mine], member.reward[theirs]),
                 (np.array(self._arrival)[mine] == NONE, member.child[theirs] == FAILED),
@@ -395,7 +411,7 @@ class Evaluations:
     def _compare_one(self, member: MemberLists, node: int, row: int, level: int) -> None:
         """Refuse a row that differs from what a member has recorded at a node."""
         mine, theirs = slice(self._first[row], self._first[row + 1]), member.find(node)
-        state = self.states[next(k for k, v in self._rows.items() if v == row) // len(self._taken)]
+        state = self.states[next(k for k, v in self._rows.items() if v == row) // MOST_LABELS]
         names = tuple(self._labels)
         labels = [names[k] for k in self._label[mine]]
         self.check.compare(self._read(mine), labels, member.read(node)[0], state, level)

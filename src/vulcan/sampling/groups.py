@@ -88,6 +88,10 @@ class ActionEvaluator:
         finally:
             self._wants_stop = wants_stop
 
+    def resume(self) -> None:
+        """Go on after a stop."""
+        self._stopped = False
+
     def may_go_on(self, until: int) -> bool:
         """Return whether there is time for more evaluations, up to a number of them."""
         return self.count < until and not self._stopped

@@ -26,36 +26,31 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vulcan.bounds.base import RiskBound
-from vulcan.certificate.certify import Certificate, certify
+from vulcan.certificate.certify import Certificate, Certifier
 from vulcan.errors import ModelError
 from vulcan.exact.acceptance import accepts
-from vulcan.graph.states import Rows
-from vulcan.model.answers import Answers, label_answers
-from vulcan.model.interface import FAILURE, Start
 from vulcan.model.reader import ModelReader
 from vulcan.model.rules import Rule
-from vulcan.numerics import ANY, DEFAULT, END, FAILED, NONE, UNPLANNED
-from vulcan.policy.policy import About, Beyond, Policy
+from vulcan.numerics import NONE
+from vulcan.policy.policy import Policy
 from vulcan.problem import Problem
 from vulcan.runtime.arrays import ranges, starts
 from vulcan.runtime.limits import Monitor, Progress, StopReason, TimeUp, pause_collection
 from vulcan.sampling.adviser import Advice
-from vulcan.sampling.groups import BINS, ActionEvaluator, Closing, Groups, OpeningRule
+from vulcan.sampling.groups import BINS, ActionEvaluator, Groups, OpeningRule
+from vulcan.sampling.plan_tree import Default, Indices, PlanTree, find_default
 from vulcan.solvers.base import Options, Solver, describe_origin
 from vulcan.solvers.finding import Finding, Statistics, Status, Worth
 
-MOST_CLOSING: Final = 64  # decisions that a default may take until the mission ends
-ROOMS: Final = (1, 8, MOST_CLOSING)  # decisions that are tried, one after the other
 FIRST_ROUND: Final = 2_000  # evaluations; fewer where they take longer than this share of the time
 SHARE_OF_FIRST_ROUND: Final = 0.1
 FEWEST: Final = 32  # evaluations of a round
@@ -74,15 +69,15 @@ CERTIFYING: Final = 1.1  # time per decision, if not known, in evaluations of th
 MOST_HELD: Final = 8  # how often a plan is chosen with more histories opened at all prices
 REFUSALS: Final = 2  # rounds for an action that is not accepted, before the next one
 WORTHLESS: Final = 2e-4  # of the reward, what unused risk may be worth
-TELLING: Final = 1_000  # decisions of a policy whose certificate tells how long others take
-SHARE_OF_CERTIFYING: Final = 0.05  # of the time so far, for a certificate before the end
-# The first certificates may take more, to have a plan soon: this share, or seconds.
-SHARE_AT_FIRST: Final = 0.2
+TELLING: Final = 500  # new decisions of a policy whose certificate tells how long others take
+# Certificates that take less than this share of the time so far, or these seconds, don't wait.
+# Where later plans keep few of these decisions, the share is smaller.
+SHARE_OF_CERTIFYING: Final = 0.5
+LEAST_KEPT: Final = 0.1
 SOON: Final = 0.25
 AT_ONCE: Final = 1.0  # seconds for the certificate after Ctrl-C
-PROBES: Final = 64  # histories whose answers tell how long those of a plan take
-SPARE: Final = 1.06  # certificates may take this much longer than expected
-SLOW: Final = 1e-3  # seconds per decision from which on they are not queried for that
+SPARE: Final = 1.2  # certificates may take this much longer than expected
+ENOUGH: Final = 0.97  # of the time: after it no further round begins
 
 NO_GROUPS: Final = np.zeros(0, np.intp)
 MOST_OPENED: Final = 2_000  # histories that are opened or left closed at once
@@ -92,421 +87,8 @@ MOST_ACTIONS: Final = 1 << 20  # of a group
 Known = MutableMapping[Any, Any]
 """Answers of a model by what it was called with; see `ActionEvaluator`."""
 
-Indices = NDArray[np.intp]
-
 Following = tuple[Indices, Indices]
 """Histories, and the group of each or -1."""
-
-Default = Callable[[Any, dict[str, Any]], str] | str
-"""Returns the label of the default action of a state, given its actions by their labels.
-
-Or a claim (`ANY`, `DEFAULT`) that bounds all that follows."""
-
-
-def find_default(evaluator: ActionEvaluator, bound: RiskBound) -> Default | None:
-    """Return a default that ends the mission within a few decisions, or a claim; None without one.
-
-    It is the model's own `default_action`, or else `Ending`. If that does not end the mission from
-    the root, it is what the model claims of its default action, or of any outcome.
-    """
-    reader = evaluator.reader
-    claim = None if reader.least_reward is None else ANY
-    if hasattr(reader.model, "default_action"):
-
-        def model_default(state: Any, actions: dict[str, Any]) -> str:
-            return reader.default_label(state, actions)
-
-        if _measure(evaluator, model_default, reader.root) is not None:
-            return model_default
-        return DEFAULT if hasattr(reader.model, "default_bounds") else claim
-    ending = Ending(evaluator, bound)
-    if isinstance(reader.root, Start):
-        first = (o.state for action in reader.root.choices.values() for o in action if not o.fails)
-        for state in islice(first, 1):
-            ending.learn(state, evaluator.actions(state))
-    return ending if ending.learn(reader.root, evaluator.actions(reader.root)) else claim
-
-
-class Ending:
-    """The default that ends the mission soonest; of these the least risky, then the best paid.
-
-    It is found for the first state that is closed, and used wherever it is available. Where it is
-    not, it is found anew, once for each set of actions.
-    """
-
-    def __init__(self, evaluator: ActionEvaluator, bound: RiskBound) -> None:
-        self._evaluator, self._bound = evaluator, bound
-        self._labels: list[str] = []  # those that end the mission somewhere
-        self._found: dict[tuple[str, ...], str | None] = {}
-
-    def __call__(self, state: Any, actions: dict[str, Any]) -> str:
-        for label in self._labels:
-            if label in actions:
-                return label
-        key = tuple(actions)
-        if key not in self._found:
-            self._found[key] = self.learn(state, actions)
-        return self._found[key] or key[0]
-
-    def learn(self, state: Any, actions: dict[str, Any]) -> str | None:
-        """Return the label that ends the mission soonest from a state, if any does.
-
-        One whose risk the bound does not accept is taken only where no other ends the mission.
-        """
-        rows = [self._evaluator.row(state, *item) for item in actions.items()]
-        rows.sort(key=lambda row: len(row.outcomes))  # fewer outcomes take fewer answers
-        found: list[tuple[bool, float, float, float, str]] = []
-        for room in ROOMS:
-            for row in rows:
-
-                def always(_: Any, actions: dict[str, Any], label: str = row.label) -> str:
-                    known = (other for other in (label, *self._labels) if other in actions)
-                    return next(known, next(iter(actions)))
-
-                closing = _measure(self._evaluator, always, state, room)
-                if closing is not None:
-                    reward, risk, size = closing
-                    refused = not accepts(self._bound, reward, risk)
-                    found.append((refused, size, risk, -reward, row.label))
-                    if room == 1 and risk == 0 and not refused:
-                        break  # no action ends the mission sooner, or with less risk
-            if found and not min(found)[0]:
-                break
-        if not found:
-            return None
-        label = min(found)[-1]
-        self._labels.append(label)
-        return label
-
-
-def _measure(
-    evaluator: ActionEvaluator, default: Default, state: Any, room: int = MOST_CLOSING
-) -> Closing | None:
-    """Return what a default earns, risks and takes from a state; None without enough room."""
-    closing = PlanTree(evaluator, default).measure(state, 0, room)
-    return None if closing[0] == -math.inf else closing
-
-
-HISTORY: Final = np.dtype(
-    [  # rewards and risks are multiplied by the probability of the history
-        ("reach", "f8"),
-        ("close_reward", "f8"),  # -inf where nothing closes it
-        ("close_risk", "f8"),
-        ("close_size", "f8"),
-        ("close_row", "i4"),
-        ("close_child", "i4"),
-        ("first_opening", "i4"),
-        ("level", "i4"),
-    ]
-)
-OPENING: Final = np.dtype(
-    [
-        ("reward", "f8"),
-        ("risk", "f8"),
-        ("next_opening", "i4"),
-        ("row", "i4"),
-        ("first_child", "i4"),
-        ("child_count", "i4"),
-    ]
-)
-ROW: Final = np.dtype([("first_outcome", "i8"), ("outcome_count", "i4"), ("action", "i4")])
-"""An action that a history takes."""
-
-OUTCOME: Final = np.dtype(
-    [
-        ("probability", "f8"),
-        ("reward", "f8"),
-        ("label", "i4"),
-        ("child", "i4"),  # counted from the first history after the row; END or FAILED
-    ]
-)
-
-
-class Stored(NamedTuple):
-    """Rows that were stored, for the first of some histories, and the histories after them."""
-
-    row: Indices
-    reward: NDArray[np.float64]  # as in `OPENING`
-    risk: NDArray[np.float64]
-    first_child: Indices
-    child_count: Indices
-    following: list[dict[str, Any]]  # the actions of each history after them
-
-    @property
-    def children(self) -> Indices:
-        return ranges(self.first_child, self.child_count)
-
-    def add_up(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sum over the histories after each row."""
-        source = np.repeat(np.arange(len(self.row)), self.child_count)
-        return np.bincount(source, values[self.children], len(self.row)).astype(float, copy=False)
-
-
-class PlanTree:
-    """Histories, each closed by a default and perhaps opened by actions, in flat arrays.
-
-    Many histories are closed or opened at once. If the search has to stop meanwhile, the first
-    ones are.
-    """
-
-    def __init__(self, evaluator: ActionEvaluator, default: Default) -> None:
-        self._evaluator, self._reader, self.default = evaluator, evaluator.reader, default
-        self.states: list[Any] = []
-        self.histories, self.openings = Rows(HISTORY), Rows(OPENING)
-        self._rows, self._outcomes = Rows(ROW), Rows(OUTCOME)
-        self._claims: dict[int, tuple[float, float]] = {}  # of histories that are only bounded
-        self._labels: dict[str, int] = {}
-
-    def __len__(self) -> int:
-        """Return the number of histories."""
-        return len(self.states)
-
-    def measure(
-        self,
-        state: Any,
-        level: int,
-        room: float = MOST_CLOSING,
-        reach: float = 1.0,
-        actions: dict[str, Any] | None = None,
-    ) -> Closing:
-        """Return reward, risk and decisions of the default from a state on.
-
-        The reward is -inf if that takes more decisions than there is room.
-        """
-        weight = reach * float(self._reader.weights[level])
-        if isinstance(self.default, str):
-            risk, reward = self._evaluator.bound(self.default, state, level)
-            return weight * reward, reach * risk, 1.0
-        actions = self._evaluator.actions(state) if actions is None else actions
-        if not actions or room < 1:
-            return -math.inf, 0.0, 1.0
-        label = self.default(state, actions)
-        row = self._evaluator.row(state, label, actions[label])
-        reward, risk, size = weight * row.reward, reach * row.risk, 1.0
-        for outcome in row.outcomes if level + 1 < self._reader.levels else ():
-            later = {} if outcome.state is FAILURE else self._evaluator.actions(outcome.state)
-            if later:
-                likely = reach * float(outcome.probability)
-                closing = self.measure(outcome.state, level + 1, room - size, likely, later)
-                reward, risk, size = reward + closing[0], risk + closing[1], size + closing[2]
-                if reward == -math.inf:
-                    break
-        return reward, risk, size
-
-    def add(self, levels: Any, states: Sequence[Any], reaches: Any) -> int:
-        """Add histories that are neither closed nor opened; return the first of them."""
-        first = len(self.states)
-        self.states += states
-        rows = self.histories.extend(len(states))
-        rows["level"], rows["reach"], rows["close_reward"] = levels, reaches, -math.inf
-        for name in ("close_row", "close_child", "first_opening"):
-            rows[name] = NONE
-        return first
-
-    def close(self, ns: Indices, actions: list[dict[str, Any]]) -> None:
-        """Close histories by the default, as far as that takes at most `MOST_CLOSING` decisions."""
-        if isinstance(self.default, str):
-            self._claim(ns)
-            return
-        size, owner, here = np.zeros(len(ns)), np.arange(len(ns)), ns
-        waves: list[tuple[Indices, Stored]] = []
-        while len(here):
-            size += np.bincount(owner, minlength=len(ns))
-            size[owner[[not own for own in actions]]] = math.inf
-            fits = size[owner] <= MOST_CLOSING
-            here, owner = here[fits], owner[fits]
-            places = [self.states[n] for n in here.tolist()]
-            available = [own for own, fit in zip(actions, fits.tolist(), strict=True) if fit]
-            labels = list(map(self.default, places, available))
-            stored = self._take(here, places, labels, available)
-            size[owner[len(stored.row) :]] = math.inf
-            waves.append((here[: len(stored.row)], stored))
-            owner = np.repeat(owner[: len(stored.row)], stored.child_count)
-            here, actions = stored.children, stored.following
-        for here, stored in reversed(waves):
-            self._settle(here, stored)
-        self.histories.array["close_reward"][ns[size == math.inf]] = -math.inf
-
-    def _settle(self, ns: Indices, stored: Stored) -> None:
-        """Close histories by rows; what follows them is closed."""
-        histories = self.histories.array
-        one = np.ones(len(ns))
-        own = {"close_reward": stored.reward, "close_risk": stored.risk, "close_size": one}
-        for name, part in own.items():
-            histories[name][ns] = part + stored.add_up(histories[name])
-        histories["close_row"][ns] = stored.row
-        histories["close_child"][ns] = stored.first_child
-
-    def _claim(self, ns: Indices) -> None:
-        """Close histories by what the model claims."""
-        histories = self.histories.array
-        for n in ns.tolist():
-            reach, level = float(histories["reach"][n]), int(histories["level"][n])
-            risk, reward = self._evaluator.bound(str(self.default), self.states[n], level)
-            self._claims[n] = risk, reward
-            histories["close_reward"][n] = reach * self._reader.weights[level] * reward
-            histories["close_risk"][n] = reach * risk
-            histories["close_size"][n] = 1  # a claim takes an answer of the model, like a decision
-
-    def open(self, ns: Indices, labels: list[str]) -> Indices:
-        """Open histories by actions, close what follows, and return the openings.
-
-        They are those of the first histories, and NONE where the action is not available.
-        """
-        states = [self.states[n] for n in ns.tolist()]
-        available = self._evaluator.list_actions(states)
-        pairs = enumerate(zip(labels, available, strict=False))
-        has = np.array([k for k, (label, actions) in pairs if label in actions], np.intp)
-        taken = [(states[k], labels[k], available[k]) for k in has.tolist()]
-        stored = self._take(ns[has], *(map(list, zip(*taken, strict=True)) if taken else 3 * [[]]))
-        has, first = has[: len(stored.row)], self.openings.count
-        openings = self.openings.extend(len(has))
-        openings["next_opening"] = self.histories.array["first_opening"][ns[has]]
-        for name in ("reward", "risk", "row", "first_child", "child_count"):
-            openings[name] = getattr(stored, name)
-        self.close(stored.children, stored.following)
-        found = np.full(len(available) if len(has) == len(taken) else len(has), NONE, np.intp)
-        found[has] = np.arange(first, first + len(has))
-        self.histories.array["first_opening"][ns[has]] = found[has]
-        return found
-
-    def open_root(self, actions: dict[str, Any]) -> None:
-        """Open the root by the model's default action, or by the first action of least risk."""
-        rows = [self._evaluator.row(self._reader.root, *item) for item in actions.items()]
-        if self.default == DEFAULT and not isinstance(self._reader.root, Start):
-            label = self._reader.default_label(self._reader.root, actions)
-            rows = [row for row in rows if row.label == label]
-        self.open(np.zeros(1, np.intp), [min(rows, key=lambda row: row.risk).label])
-
-    def find_openings(self, ns: Indices, labels: Sequence[str]) -> Indices:
-        """Return the opening of each history by an action; NONE if there is none."""
-        numbers = np.array([self._labels.get(label, NONE) for label in labels], np.intp)
-        found = self.histories.array["first_opening"][ns].astype(np.intp)
-        openings, action = self.openings.array, self._rows.array["action"]
-        other = np.flatnonzero(found != NONE)
-        while len(other):
-            other = other[action[openings["row"][found[other]]] != numbers[other]]
-            found[other] = openings["next_opening"][found[other]]
-            other = other[found[other] != NONE]
-        return found
-
-    def _take(
-        self, ns: Indices, states: list[Any], labels: list[str], available: list[dict[str, Any]]
-    ) -> Stored:
-        """Evaluate the actions that histories take, and add the histories after them."""
-        taken = [actions[label] for label, actions in zip(labels, available, strict=True)]
-        answers = self._evaluator.read(states, taken)
-        counts = np.array(answers.counts, np.intp)
-        source, state = np.repeat(np.arange(len(counts)), counts), answers.state
-        level, reach = (self.histories.array[name][ns] for name in ("level", "reach"))
-        fails = np.array([after is FAILURE for after in state], np.bool_)
-        safe = np.flatnonzero(~fails & (level[source] + 1 < self._reader.levels))
-        following = self._evaluator.list_actions([state[k] for k in safe.tolist()])
-        known = len(counts)
-        if len(following) < len(safe):  # the search has to stop
-            known = int(source[safe[len(following)]])
-            counts, source = counts[:known], source[: counts[:known].sum()]
-            safe = safe[: np.searchsorted(safe, len(source))]
-            following = following[: len(safe)]
-            fails = fails[: len(source)]
-        onward = safe[[bool(actions) for actions in following]]
-        child_count = np.bincount(source[onward], minlength=known)
-        begin = starts(child_count)
-        rows, outcomes = self._rows.extend(known), self._outcomes.extend(len(source))
-        probability, reward = outcomes["probability"], outcomes["reward"]
-        probability[:], reward[:] = (
-            answers.probability[: len(source)],
-            answers.reward[: len(source)],
-        )
-        outcomes["label"] = self._number(label_answers(answers)[: len(source)])
-        outcomes["child"] = np.where(fails, FAILED, END)
-        outcomes["child"][onward] = np.arange(len(onward)) - begin[source[onward]]
-        rows["first_outcome"] = self._outcomes.count - len(source) + starts(counts)
-        rows["outcome_count"], rows["action"] = counts, self._number(labels[:known])
-        after = source[onward]
-        first = self.add(
-            level[after] + 1,
-            [state[k] for k in onward.tolist()],
-            reach[after] * probability[onward],
-        )
-        level, reach = level[:known], reach[:known]
-        risk = np.bincount(source, probability * fails, known).astype(float, copy=False)
-        return Stored(
-            np.arange(self._rows.count - known, self._rows.count),
-            reach * self._reader.weights[level] * np.bincount(source, probability * reward, known),
-            reach * self._price(states, answers, risk),
-            np.where(child_count > 0, first + begin, NONE),
-            child_count,
-            [actions for actions in following if actions],
-        )
-
-    def _price(
-        self, states: Sequence[Any], answers: Answers, risk: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Return what counts as the risk of the first answers, given their risks of failing."""
-        return risk
-
-    def _number(self, labels: Sequence[str]) -> list[int]:
-        """Return the numbers of labels."""
-        numbers = self._labels
-        return [numbers.setdefault(label, len(numbers)) for label in labels]
-
-    def arrays(self) -> Any:
-        """Return the arrays for kernels."""
-        from vulcan.kernels.growth import PlanArrays
-
-        tables = (self.histories, self.openings)
-        filled = [table.array[: table.count] for table in tables]
-        columns = {name: rows[name].copy() for rows in filled for name in rows.dtype.names or ()}
-        return PlanArrays(**{name: columns[name] for name in PlanArrays._fields})
-
-    def write(self, openings: NDArray[np.int32], about: About) -> Policy:
-        """Return the plan with these openings as a policy, decisions level by level."""
-        histories, all_openings = self.histories.array, self.openings.array
-        all_rows, all_outcomes = self._rows.array, self._outcomes.array
-        claimed = np.zeros(len(self), np.bool_)
-        claimed[list(self._claims)] = True
-        rows, children, frontier, after = [], [], [], 0
-        here = np.zeros(1, np.int64)  # histories of a level
-        while len(here):
-            opening = openings[here]
-            opened = opening >= 0
-            taken, first = histories["close_row"][here], histories["close_child"][here]
-            taken[opened] = all_openings["row"][opening[opened]]
-            first[opened] = all_openings["first_child"][opening[opened]]
-            counts = all_rows["outcome_count"][taken]
-            then = all_outcomes["child"][ranges(all_rows["first_outcome"][taken], counts)]
-            onward = np.flatnonzero(then >= 0)
-            here = np.repeat(first, counts)[onward] + then[onward]
-            left = claimed[here] & (openings[here] < 0)
-            then[onward[left]] = UNPLANNED
-            frontier += here[left].tolist()
-            onward, here = onward[~left], here[~left]
-            after += len(taken)
-            then[onward] = np.arange(after, after + len(here))
-            rows.append(taken)
-            children.append(then)
-        taken = np.concatenate(rows)
-        counts = all_rows["outcome_count"][taken]
-        places = ranges(all_rows["first_outcome"][taken], counts)
-        outcomes = all_outcomes[places]
-        claims = np.array([self._claims[n] for n in frontier])
-        return Policy(
-            about,
-            tuple(self._labels),
-            all_rows["action"][taken],
-            np.append(starts(counts), len(outcomes)),
-            outcomes["label"].copy(),
-            outcomes["probability"].copy(),
-            outcomes["reward"].copy(),
-            np.concatenate(children),
-            beyond=Beyond(str(self.default), *claims.T) if frontier else None,
-            charges=self.read_charges(places),
-        )
-
-    def read_charges(self, outcomes: Indices) -> dict[str, NDArray[np.float64]]:
-        """Return what outcomes are charged, by quantities that are limited beside the risk."""
-        return {}
 
 
 class Chosen(NamedTuple):
@@ -745,6 +327,27 @@ class GrowingPlan:
             if chosen is not None and chosen.size <= most:
                 return chosen
         return next((chosen for chosen in reversed(self.kept) if chosen.size <= most), None)
+
+    def count_new(self, chosen: Chosen, known: NDArray[np.int32]) -> float:
+        """Return the number of decisions of a plan beyond those with `known` openings."""
+        from vulcan.kernels.growth import UNREACHED
+
+        openings = chosen.openings
+        new = openings != UNREACHED
+        both = min(len(known), len(openings))
+        new[:both] &= openings[:both] != known[:both]
+        sizes = self.tree.histories.array["close_size"][: len(openings)]
+        return float(np.where(openings >= 0, 1.0, sizes)[new].sum())
+
+    def note_known(self, chosen: Chosen, known: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return `known` openings with those of a plan."""
+        from vulcan.kernels.growth import UNREACHED
+
+        found = np.full(max(len(known), len(chosen.openings)), UNREACHED, np.int32)
+        found[: len(known)] = known
+        reached = chosen.openings != UNREACHED
+        found[: len(reached)][reached] = chosen.openings[reached]
+        return found
 
     def _accepts(self, chosen: Chosen) -> bool:
         return accepts(self._bound, chosen.reward, chosen.risk)
@@ -997,11 +600,14 @@ class GrowthRun:
         self._evaluator = self._open_evaluator()
         self._plan: GrowingPlan | None = None
         self._certified: tuple[Chosen, Policy, Certificate] | None = None
+        self._certifier: Certifier | None = None
+        self._known = np.zeros(0, np.int32)  # of histories, the openings that were certified
+        self._kept = 1.0  # share of the decisions certified before the last time that it kept
+        self._certifying = 0.0  # seconds for certificates
         self._seconds_per_decision: float | None = None
-        self._answer_seconds = 0.0  # and of its answers, each
-        self._slower = 1.0  # how much longer the answers of the best plan take
         self._error: ModelError | None = None
         self._began = 0.0  # seconds of the search before this one
+        self._budget = FIRST_ROUND  # evaluations of the next round
         self.gaps: list[float] = []  # see `GrowingPlan`
 
     def _open_evaluator(self) -> ActionEvaluator:
@@ -1039,38 +645,55 @@ class GrowthRun:
                 warm_up_several()
         self._began, planned = self._monitor.seconds, None
         try:
-            self._grow()
-            search_seconds = self._monitor.seconds
-            planned = self._certify_last()
+            self._begin_plan()
+            while True:
+                self._grow()
+                planned = self._certify_last()
+                if not self._has_time_left():
+                    break
+                self._monitor.stopped_by = None
+                self._evaluator.resume()
         except ModelError as error:
             # A model that raised may have done so for a passing reason; one that lies gets nothing.
             if error.violation.rule is not Rule.ANSWERS:
                 raise
             self._error, self._monitor.stopped_by = error, StopReason.MODEL
-            search_seconds = self._monitor.seconds
         except TimeUp:
-            self._monitor.stopped_by, search_seconds = StopReason.TIME, self._monitor.seconds
+            self._monitor.stopped_by = StopReason.TIME
             planned = None if self._plan is None else self._plan.best
         self.gaps = self._plan.find_gaps() if self._plan else []
-        return self._conclude(search_seconds, planned)
+        return self._conclude(planned)
+
+    def _begin_plan(self) -> None:
+        with self._evaluator.finishing():  # without a closed root there is no plan at all
+            self._plan = self._begin()
+        if self._plan is not None:
+            self._certify_early()
+            self._budget = self._find_first_budget()
+
+    def _has_time_left(self) -> bool:
+        """Return whether certificates took less time than was left for them."""
+        monitor, plan = self._monitor, self._plan
+        if monitor.stopped_by is not StopReason.TIME or monitor.limits.time_limit is None:
+            return False
+        if plan is None or plan.exhausted or plan.best is None or self._advice is not None:
+            return False
+        done = self._certified is not None and self._certified[0] is plan.best
+        return done and monitor.seconds + self._reserve < ENOUGH * monitor.limits.time_limit
 
     def _grow(self) -> None:
-        with self._evaluator.finishing():  # without a closed root there is no plan at all
-            self._plan = plan = self._begin()
+        plan = self._plan
         if plan is None:
             return
-        self._certify_early()
-        budget = self._find_first_budget()
         while not self._monitor.wants_stop(0, self._evaluator.count, self._reserve):
             samples = self._monitor.limits.samples
-            left = budget if samples is None else samples - self._evaluator.count
+            left = self._budget if samples is None else samples - self._evaluator.count
             with pause_collection():
-                plan.grow(min(budget, left))
+                plan.grow(min(self._budget, left))
             self._certify_early()
-            self._compare_answers()
-            if plan.exhausted or (plan.best is None and budget >= HOPELESS):
+            if plan.exhausted or (plan.best is None and self._budget >= HOPELESS):
                 break
-            budget *= 2
+            self._budget *= 2
 
     def _find_first_budget(self) -> int:
         """Return the evaluations of the first round: fewer where each takes long."""
@@ -1093,63 +716,41 @@ class GrowthRun:
         plan = self._plan
         if plan is None or (plan.best is None and self._advice is None):
             return 0.0
-        size = float(len(plan.tree))
-        if plan.best is not None:
-            size *= plan.best.size / len(plan.best.openings)
-        return SPARE * self._expect_size(size)
+        size, best = float(len(plan.tree)), plan.best
+        if best is not None:
+            size *= best.size / len(best.openings)
+        if self._certified is not None:
+            size -= self._kept * self._certified[0].size
+        return SPARE * self._expect(size)
 
-    def _expect_size(self, size: float) -> float:
-        """Return the seconds that the certificate of a plan takes."""
+    def _expect(self, decisions: float) -> float:
+        """Return the seconds that the certificate of new decisions takes."""
         seconds = self._seconds_per_decision
         if seconds is None:
             spent = self._monitor.seconds - self._began
             seconds = CERTIFYING * spent / max(1, self._evaluator.count)
-        return float(size * seconds * self._slower)
+        return max(0.0, decisions) * seconds
 
-    def _compare_answers(self) -> None:
-        """Find out how much longer the answers of the best plan take than those of the last one.
-
-        A model may read the whole history for each answer, and most decisions of a larger plan are
-        deeper.
-        """
-        known, best = self._seconds_per_decision, self._plan.best if self._plan else None
-        if known is not None and best is not None and known < SLOW:
-            seconds = self._measure_answers(best)
-            self._slower = max(1.0, seconds / max(1e-9, self._answer_seconds))
-
-    def _measure_answers(self, chosen: Chosen) -> float:
-        """Return the mean seconds of the model's answers for some histories of a plan."""
-        from vulcan.kernels.growth import UNREACHED
-
-        assert self._plan is not None
-        tree, reader = self._plan.tree, self._reader
-        reached = np.flatnonzero(chosen.openings != UNREACHED)
-        some = reached[np.linspace(0, len(reached) - 1, PROBES).astype(int)].tolist()
-        began = time.perf_counter()
-        for n in some:
-            state, claim = tree.states[n], tree.default
-            if isinstance(claim, str) and chosen.openings[n] < 0:
-                level = int(tree.histories.array["level"][n])
-                reader.bound_continuation(claim, state, level)
-                continue
-            for action in islice(reader.actions(state).values(), 1):
-                reader.outcomes(state, action)
-        return (time.perf_counter() - began) / PROBES
+    def _count_new(self, chosen: Chosen) -> float:
+        """Return the number of decisions of a plan that no certificate has evaluated yet."""
+        return self._plan.count_new(chosen, self._known) if self._plan else 0.0
 
     def _certify_early(self) -> None:
         """Certify the largest plan that takes little time, in case there is none for a larger one.
 
-        Its certificate also tells how long that of a larger one takes.
+        Its decisions need not be evaluated again for that one.
         """
-        seconds = self._monitor.seconds
-        spare = SHARE_OF_CERTIFYING * seconds
-        if self._seconds_per_decision is None:
-            spare = max(SHARE_AT_FIRST * seconds, SOON)
-        known = None if self._certified is None else self._certified[0]
+        seconds, limit = self._monitor.seconds, self._monitor.limits.time_limit
+        known, spare = None, SHARE_OF_CERTIFYING * max(LEAST_KEPT, self._kept) * seconds
+        if self._certified is None:
+            spare = max(spare, SOON)
+        else:
+            known = self._certified[0]
+        spare = min(spare, math.inf if limit is None else limit - seconds)
         for chosen in reversed(self._plan.kept if self._plan else ()):
             if chosen is known:
                 break
-            if self._expect_size(chosen.size) < spare:
+            if self._expect(self._count_new(chosen)) < spare:
                 self._certify(chosen)
                 break
 
@@ -1162,8 +763,9 @@ class GrowthRun:
         left = math.inf if limit is None else max(0.05 * limit, limit - monitor.seconds)
         if monitor.requested:
             left = AT_ONCE
-        if self._expect_size(best.size) > left:
-            small = plan.choose_small(left / max(1e-9, self._expect_size(1)))
+        new = self._count_new(best)
+        if self._expect(new) > left:
+            small = plan.choose_small(best.size - new + left / max(1e-9, self._expect(1)))
             if small is None and self._certified is not None:
                 return None
             best = small or best
@@ -1186,17 +788,21 @@ class GrowthRun:
         if self._certified is not None and self._certified[0] is chosen:
             return
         assert self._plan is not None
-        began = time.perf_counter()
+        began, new = time.perf_counter(), self._count_new(chosen)
+        if self._certified is not None and self._certified[0].size >= TELLING:
+            self._kept = min(1.0, (chosen.size - new) / self._certified[0].size)
         about = describe_origin(self._problem, self._reader, self._solver)
         with pause_collection():
             policy = self._plan.tree.write(chosen.openings, about)
-            self._certified = chosen, policy, certify(self._problem, policy)
-        if chosen.size >= TELLING:
-            self._seconds_per_decision = (time.perf_counter() - began) / chosen.size
-            if self._seconds_per_decision < SLOW:
-                self._answer_seconds = self._measure_answers(chosen)
+            self._certifier = self._certifier or Certifier(self._problem)
+            self._certified = chosen, policy, self._certifier.certify_next(policy)
+        self._known = self._plan.note_known(chosen, self._known)
+        seconds = time.perf_counter() - began
+        self._certifying += seconds
+        if new >= TELLING:
+            self._seconds_per_decision = seconds / new
 
-    def _conclude(self, search_seconds: float, planned: Chosen | None) -> Finding:
+    def _conclude(self, planned: Chosen | None) -> Finding:
         plan, monitor, count = self._plan, self._monitor, self._evaluator.count
         chosen, policy, certificate = self._certified or (planned, None, None)
         if plan is None:
@@ -1221,12 +827,12 @@ class GrowthRun:
             risk=0.0 if chosen is None else chosen.risk,
             credits=[] if plan is None else [chosen.reward for chosen in plan.kept],
             statistics=Statistics(
-                search_seconds,
+                monitor.seconds - self._certifying,
                 0 if plan is None else len(plan.tree),
                 count,
                 count,
                 monitor.grown,
-                certificate_seconds=monitor.seconds - search_seconds,
+                certificate_seconds=self._certifying,
             ),
             certificate=certificate,
             error=self._error,

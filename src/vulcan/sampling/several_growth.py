@@ -37,17 +37,8 @@ from vulcan.model.answers import Answers
 from vulcan.numerics import NONE
 from vulcan.problem import Problem
 from vulcan.sampling.groups import ActionEvaluator, Groups, Row
-from vulcan.sampling.growth import (
-    LEAST_PARTS,
-    MOST_HELD,
-    WORTHLESS,
-    Chosen,
-    Default,
-    GrowingPlan,
-    Indices,
-    PlanTree,
-    Stored,
-)
+from vulcan.sampling.growth import LEAST_PARTS, MOST_HELD, WORTHLESS, Chosen, GrowingPlan
+from vulcan.sampling.plan_tree import Default, Indices, PlanTree, Stored
 
 Floats = NDArray[np.float64]
 
