@@ -176,7 +176,7 @@ class GrowingPlan:
             if start == 0 or not self._evaluator.may_go_on(until):
                 break
         self._distrusts = self._regret > MISLEADING * self._gained
-        self.exhausted = self._evaluator.count == begin
+        self.exhausted = self._evaluator.count == begin and self._evaluator.may_go_on(until)
         if self._advice is None:
             self._keep(self.choose())
         else:
