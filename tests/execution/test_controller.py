@@ -14,8 +14,9 @@ from hypothesis import given
 
 import vulcan
 from tests.helpers.tables import SEEDS
+from tests.helpers.treasure_maps import draw_map
 from tests.sampling.test_growth import BOUND, Well
-from vulcan.domains import Bandit
+from vulcan.domains import Bandit, TreasureGrid
 from vulcan.errors import OptionError, PolicyError
 from vulcan.execution.controller import share_out
 from vulcan.model.reader import ModelReader
@@ -63,6 +64,18 @@ def test_a_controller_that_gives_up_reward_keeps_its_promise(bound: str) -> None
     assert risk <= problem.risk_bound(reward) + 1e-9
     best = vulcan.solve(problem, gap=1e-6).certificate.reward
     assert reward >= 0.9 * best
+
+
+@pytest.mark.slow
+def test_a_first_plan_that_takes_hardly_any_risk_gets_more_time() -> None:
+    """In a second, hardly any gold of a large map is planned for, if any."""
+    problem = vulcan.Problem(TreasureGrid(200, 0.2, 0.02, draw_map(0)), 0.15)
+    controller = vulcan.Controller(problem, seconds_per_step=0.1)
+    found = controller.result.certificate
+    assert 0.015 < found.risk <= 0.15
+    assert found.reward > 5
+    controller.observe(next(iter(controller.run.expected)))
+    assert controller.kept
 
 
 class Orchard:

@@ -55,7 +55,8 @@ from vulcan.solvers.finding import Finding
 __all__ = ["Controller"]
 
 FIRST_SECONDS: Final = 1.0  # least planning time of the first plan
-EFFORTS: Final = (1, 4, 16)  # that the first plan may take
+EFFORTS: Final = (1, 16)  # that the first plan may take
+TIMID: Final = 0.1  # share of the allowed risk: a plan that takes less has seen little yet
 BEGINNING: Final = 5  # steps that the plan for the first action may take: it decides most
 FORESEEING: Final = 0.4  # share of a step for the groups of the whole mission
 LEAST_SHARE: Final = 0.3  # of the time of a step, that is always left for planning
@@ -141,8 +142,8 @@ class Controller:
         Model, risk bound and further constraints.
     seconds_per_step
         Planning time before each action, certificate included. The first plan gets at least a
-        second, and up to 16 times as much if there is nothing safe by then, or only a plan that
-        ends the mission at once.
+        second, and 16 times as much if there is nothing safe by then, or only a plan that takes
+        less than a tenth of the allowed risk, or ends the mission at once.
     samples_per_step
         The same as a number of samples: then the same observations give the same actions.
     solver
@@ -297,9 +298,9 @@ class Controller:
 def _plan_first(
     problem: Problem, solver: Solver | str | None, seconds: float | None, samples: int | None
 ) -> Result:
-    """Return the first plan: with more effort, until it is safe and does more than end the mission.
+    """Return the first plan, with more effort if it takes hardly any of the allowed risk.
 
-    Late rewards justify no risk until a plan reaches them.
+    Rewards that come late justify no risk until a plan reaches them.
     """
     for factor in EFFORTS:
         with _interruptible():
@@ -309,7 +310,9 @@ def _plan_first(
                 time_limit=None if seconds is None else factor * seconds,
                 samples=None if samples is None else factor * samples,
             )
-        if result.stopped_by is None or (result.safe and len(result.policy or ()) > 1):
+        found, several = result.certificate, bool(problem.constraints)
+        dares = found is not None and (several or found.risk > TIMID * found.allowed)
+        if result.stopped_by is None or (result.safe and dares and len(result.policy or ()) > 1):
             return result
     if result.safe or seconds is None:
         return result
