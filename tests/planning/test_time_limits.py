@@ -111,7 +111,7 @@ def test_a_policy_that_is_not_certified_in_time(clock: Clock, solver: Any) -> No
 
 @pytest.mark.usefixtures("processor_clock")
 def test_a_long_horizon() -> None:
-    steps, limit = 20_000, 2.0
+    steps, limit = 20_000, 4.0
     vulcan.solve(vulcan.Problem(make_long(10), 0.01))  # kernels are loaded
     began = time.process_time()
     result = vulcan.solve(vulcan.Problem(make_long(steps), 0.01), time_limit=limit)

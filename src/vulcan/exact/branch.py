@@ -396,7 +396,9 @@ class _BranchTree:
         def decide() -> Decisions:
             choose = self._search.sweeps.choose
             choices = [choose(1.0, float(self._prices[place])) for place in chosen]
-            return levels.decide(np.array(choices), decisions)
+            # Without open histories no choice is needed.
+            taken = np.array(choices, np.int32).reshape(len(choices), len(levels))
+            return levels.decide(taken, decisions)
 
         return PolicyPoint(math.fsum(rewards), math.fsum(risks), decide)
 
