@@ -112,6 +112,9 @@ HARMLESS = {
     *(f"np.int32({name})" for name in ("NONE", "row")),
     *(f"np.uint64({name})" for name in ("depth", "source.most_outcomes * source.state_size")),
     *(f"np.uint64({name} * source.state_size)" for name in ("s", "k", "frame.outcome")),
+    # Hashes of rows of integers, cut to the places of a table.
+    *(f"np.uint64({name})" for name in ("rows[k, j]", "last")),
+    "np.int64(code & np.uint64(last))",
 }
 
 
