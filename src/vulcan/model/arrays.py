@@ -51,7 +51,7 @@ def check_numbers(states: int, actions: int, rows: int) -> None:
 
 
 class Names(Sequence[str]):
-    """Names of states by the values of variables, `x=3, gold=1`, written when they are asked for.
+    """Names of states by the values of variables, `x=3, gold=1`, written on demand.
 
     `columns` has the value of each variable in each state.
     """
