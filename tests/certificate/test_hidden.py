@@ -209,5 +209,6 @@ def test_vulcan_check_finds_a_wrong_bayes_rule(result: Any, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("constraints", [(), ("risk ahead <= 0.1",)])
 def test_storm_agrees(constraints: Any) -> None:
+    pytest.importorskip("stormpy")
     problem = vulcan.Problem(BeliefModel(Tiger(5)), 0.1, constraints=constraints)
     assert vulcan.verify(problem, vulcan.solve(problem).policy).agrees
